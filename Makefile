@@ -1,0 +1,62 @@
+# Every target sets up what it needs: a virtual environment in .venv, made with
+# the newest supported Python on the machine. `make help` lists the targets.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell tools/find-python 3.13 3.12 3.11 | head -n 1)
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types docs bench bench-quick format ci clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Towpath needs CPython 3.11, 3.12 or 3.13" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# Stamps: set up once, and again only when the dependencies change.
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(PIP) install -e '.[cli]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(PIP) install -e '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+# Without a terminal nobody can be asked, so the demo answers itself.
+demo: $(VENV)/.demo ## review this repository's own code, live, with SQLite
+	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/python examples/repo_review.py $(ARGS); \
+	else $(BIN)/python examples/repo_review.py --yes $(ARGS); fi
+
+test: $(VENV)/.dev ## run the tests
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.dev ## style, layers and shape
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+	$(BIN)/python tools/shape.py src/towpath
+
+types: $(VENV)/.dev ## mypy, strict
+	$(BIN)/mypy
+
+docs: $(VENV)/.dev ## run every example in the README and the error pages
+	$(BIN)/python -m pytest -q tests/guards/test_docs.py $(ARGS)
+
+bench: $(VENV)/.dev ## measure beside the peer
+	PYTHONPATH=src $(BIN)/python -m bench $(ARGS)
+
+bench-quick: $(VENV)/.dev ## the same with few repetitions
+	PYTHONPATH=src $(BIN)/python -m bench --quick $(ARGS)
+
+format: $(VENV)/.dev ## rewrite the code in the house style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+ci: ## what continuous integration runs
+	.ci/run
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) .venvs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
