@@ -1,0 +1,103 @@
+"""`BaseChannel`: the contract of a channel.
+
+A channel holds the value of one key. The engine calls `update` with all the
+writes of a superstep at once, in task order; `consume` after it planned a task
+that the channel triggers; `finish` when nothing can be triggered any more.
+Each returns whether the channel changed: only then does its version rise.
+`checkpoint` gives what a saver keeps, `from_checkpoint` makes a channel of it.
+
+Empty is `MISSING`, never `None`. A channel does no I/O and knows no engine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from towpath.constants import MISSING
+from towpath.errors import EmptyChannelError
+
+__all__ = ("BaseChannel",)
+
+Value = TypeVar("Value")
+Update = TypeVar("Update")
+Checkpoint = TypeVar("Checkpoint")
+
+
+class BaseChannel(Generic[Value, Update, Checkpoint], ABC):
+    """One key of the state. Subclass it for a way of folding of your own."""
+
+    __slots__ = ("key", "typ")
+
+    ticks: ClassVar[bool] = True
+    """Whether `update([])` can change something: a step without a write."""
+
+    single: bool = False
+    """Whether two writes in one step are an error."""
+
+    def __init__(self, typ: Any, key: str = "") -> None:
+        self.typ = typ
+        self.key = key
+
+    @property
+    @abstractmethod
+    def ValueType(self) -> Any:  # noqa: N802 - the public name
+        """The type of what `get` returns."""
+
+    @property
+    @abstractmethod
+    def UpdateType(self) -> Any:  # noqa: N802 - the public name
+        """The type of what `update` takes several of."""
+
+    @abstractmethod
+    def update(self, values: Sequence[Update]) -> bool:
+        """Fold one superstep's writes in, and tell whether anything changed.
+
+        `values` is empty in a step that did not write the channel.
+
+        Raises:
+            InvalidUpdateError: the channel cannot take these writes (TP-201).
+        """
+
+    @abstractmethod
+    def get(self) -> Value:
+        """Return the value.
+
+        Raises:
+            EmptyChannelError: there is none (TP-204).
+        """
+
+    @abstractmethod
+    def from_checkpoint(self, checkpoint: Checkpoint | Any) -> Self:
+        """Make a channel like this one that holds what `checkpoint()` gave.
+
+        `MISSING` makes a fresh one.
+        """
+
+    def checkpoint(self) -> Checkpoint | Any:
+        """Return what a saver is to keep; `MISSING` for nothing."""
+        try:
+            return self.get()
+        except EmptyChannelError:
+            return MISSING
+
+    def copy(self) -> Self:
+        """Make an independent channel of the same kind and value."""
+        return self.from_checkpoint(self.checkpoint())
+
+    def is_available(self) -> bool:
+        """Tell whether `get` would return a value."""
+        try:
+            self.get()
+        except EmptyChannelError:
+            return False
+        return True
+
+    def consume(self) -> bool:
+        """Note that a task triggered by the channel was planned."""
+        return False
+
+    def finish(self) -> bool:
+        """Note that nothing can be triggered any more."""
+        return False

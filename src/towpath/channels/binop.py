@@ -1,0 +1,126 @@
+"""`BinaryOperatorAggregate`: a value and a reducer that folds writes into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic, Self
+
+from towpath.channels.base import BaseChannel, Value
+from towpath.channels.empties import empty_of
+from towpath.channels.overwrite import MARKED, overwritten, single_overwrite
+from towpath.constants import MISSING, Missing
+from towpath.errors import EmptyChannelError
+
+__all__ = ("BinaryOperatorAggregate", "same_function")
+
+_LAMBDA = "<lambda>"
+
+
+def same_function(one: object, other: object) -> bool:
+    """Tell whether two reducers count as one.
+
+    Two lambdas do: a schema that is evaluated twice makes them anew.
+    """
+    if one is other or one == other:
+        return True
+    return getattr(one, "__name__", "") == getattr(other, "__name__", None) == _LAMBDA
+
+
+class BinaryOperatorAggregate(BaseChannel[Value, Value, Value], Generic[Value]):
+    """Folds every write into a value: `value = operator(value, write)`.
+
+    It starts from the empty value of its type or from what `start()` makes;
+    when neither exists the first write becomes the value as it is. A write
+    may replace the value instead: see `towpath.types.Overwrite`.
+    """
+
+    __slots__ = ("operator", "start", "value")
+
+    ticks: ClassVar[bool] = False
+
+    value: Value | Missing
+
+    def __init__(
+        self,
+        typ: type[Value],
+        operator: Callable[[Value, Value], Value],
+        *,
+        start: Callable[[], Value] | None = None,
+    ) -> None:
+        super().__init__(typ)
+        self.operator = operator
+        self.start = start
+        self.value = self._first()
+
+    def _first(self) -> Value | Missing:
+        first: Value | Missing = (
+            empty_of(self.typ) if self.start is None else self.start()
+        )
+        return first
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BinaryOperatorAggregate) and same_function(
+            self.operator, other.operator
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
+
+    @property
+    def ValueType(self) -> Any:  # noqa: N802 - the public name
+        """The type of the value."""
+        return self.typ
+
+    @property
+    def UpdateType(self) -> Any:  # noqa: N802 - the public name
+        """The type of a write: that of the value."""
+        return self.typ
+
+    def _holding(self, value: Value | Missing) -> Self:
+        twin = type(self).__new__(type(self))
+        twin.typ = self.typ
+        twin.key = self.key
+        twin.operator = self.operator
+        twin.start = self.start
+        twin.value = value
+        return twin
+
+    def copy(self) -> Self:
+        """Make an independent channel that holds the same value."""
+        return self._holding(self.value)
+
+    def checkpoint(self) -> Value | Any:
+        """Return the value, or `MISSING`."""
+        return self.value
+
+    def from_checkpoint(self, checkpoint: Value | Any) -> Self:
+        """Make a channel like this one that holds `checkpoint`."""
+        return self._holding(self._first() if checkpoint is MISSING else checkpoint)
+
+    def update(self, values: Sequence[Value]) -> bool:
+        """Fold the writes in, or take the one that replaces the value.
+
+        Raises:
+            ConcurrentUpdateError: several writes replace it (TP-203).
+        """
+        if not values:
+            return False
+        value = self.value
+        operator = self.operator
+        for write in values:
+            if isinstance(write, MARKED) and overwritten(write) is not MISSING:
+                self.value = single_overwrite(self.key, values)
+                return True
+            value = write if value is MISSING else operator(value, write)
+        self.value = value
+        return True
+
+    def get(self) -> Value:
+        """Return the value."""
+        value = self.value
+        if value is MISSING:
+            raise EmptyChannelError
+        return value
+
+    def is_available(self) -> bool:
+        """Tell whether there is a value."""
+        return self.value is not MISSING
