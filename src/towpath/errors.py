@@ -45,7 +45,7 @@ def _revive(cls: type[Exception], args: tuple[Any, ...], state: Any) -> Exceptio
     return error
 
 
-class _Portable(Exception):
+class _Portable(Exception):  # noqa: N818 - a base, not an error
     """Pickles by its state: `__init__` of a subclass takes other arguments."""
 
     def __reduce__(self) -> tuple[Callable[..., Exception], tuple[Any, ...]]:

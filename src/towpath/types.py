@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import InitVar, dataclass
 from datetime import timedelta
-from functools import lru_cache
+from inspect import get_annotations
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -22,6 +22,7 @@ from typing import (
     TypeAlias,
     TypeVar,
 )
+from weakref import WeakKeyDictionary
 
 from towpath.constants import MISSING, ROOT
 from towpath.context import RunnableConfig, ambient
@@ -275,13 +276,18 @@ class StateUpdate(NamedTuple):
 # -- what an object writes ----------------------------------------------------
 
 
-@lru_cache(maxsize=1024)
+_KEYS: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
+
+
 def annotated_keys(cls: type) -> tuple[str, ...]:
     """Return the names that a class and its bases annotate, bases first."""
-    found: dict[str, None] = {}
-    for base in reversed(cls.__mro__):
-        found.update(dict.fromkeys(base.__dict__.get("__annotations__", ())))
-    return tuple(found)
+    keys = _KEYS.get(cls)
+    if keys is None:
+        found: dict[str, None] = {}
+        for base in reversed(cls.__mro__):
+            found.update(dict.fromkeys(get_annotations(base)))
+        keys = _KEYS[cls] = tuple(found)
+    return keys
 
 
 def attributes_of(value: Any) -> list[tuple[str, Any]]:

@@ -25,7 +25,7 @@ Update = TypeVar("Update")
 Checkpoint = TypeVar("Checkpoint")
 
 
-class BaseChannel(Generic[Value, Update, Checkpoint], ABC):
+class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
     """One key of the state. Subclass it for a way of folding of your own."""
 
     __slots__ = ("key", "typ")
@@ -33,12 +33,14 @@ class BaseChannel(Generic[Value, Update, Checkpoint], ABC):
     ticks: ClassVar[bool] = True
     """Whether `update([])` can change something: a step without a write."""
 
-    single: bool = False
-    """Whether two writes in one step are an error."""
-
     def __init__(self, typ: Any, key: str = "") -> None:
         self.typ = typ
         self.key = key
+
+    @property
+    def single(self) -> bool:
+        """Whether two writes in one step are an error."""
+        return False
 
     @property
     @abstractmethod

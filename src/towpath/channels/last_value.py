@@ -19,7 +19,11 @@ class LastValue(Cell[Value], Generic[Value]):
     __slots__ = ()
 
     ticks: ClassVar[bool] = False
-    single = True
+
+    @property
+    def single(self) -> bool:
+        """Two writes in one step are an error."""
+        return True
 
     def update(self, values: Sequence[Value]) -> bool:
         """Keep the one value written.

@@ -31,6 +31,6 @@ class UntrackedValue(GuardedCell[Value], Generic[Value]):
         """Return `MISSING`: there is nothing to keep."""
         return MISSING
 
-    def from_checkpoint(self, checkpoint: Value | Any) -> Self:
+    def from_checkpoint(self, checkpoint: Value | Any) -> Self:  # noqa: ARG002
         """Make an empty channel, whatever was stored."""
         return self.empty()

@@ -1,0 +1,43 @@
+"""Functions that give a node its config, store and stream writer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towpath.constants import CONF, CONFIG_KEY_RUNTIME
+from towpath.context import RunnableConfig, ambient
+
+__all__ = (
+    "CONF",
+    "CONFIG_KEY_RUNTIME",
+    "get_config",
+    "get_store",
+    "get_stream_writer",
+)
+
+
+def get_config() -> RunnableConfig:
+    """Return the config of the running task.
+
+    Raises:
+        OutsideNodeError: no node is running here (TP-604).
+    """
+    return ambient("get_config").config
+
+
+def get_store() -> Any:
+    """Return the store that the graph was compiled with, or None.
+
+    Raises:
+        OutsideNodeError: no node is running here (TP-604).
+    """
+    return ambient("get_store").store
+
+
+def get_stream_writer() -> Any:
+    """Return a callable that sends its argument to the `custom` stream.
+
+    Raises:
+        OutsideNodeError: no node is running here (TP-604).
+    """
+    return ambient("get_stream_writer").writer
