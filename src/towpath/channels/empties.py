@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired, Required, get_args, get_origin
 
 from towpath.constants import MISSING
 
-__all__ = ("empty_of", "unwrapped")
+__all__ = ("empty_of", "stripped", "unwrapped")
 
 _CONCRETE: dict[Any, type] = {
     abc.Sequence: list,
@@ -17,13 +17,27 @@ _CONCRETE: dict[Any, type] = {
     abc.Mapping: dict,
     abc.MutableMapping: dict,
 }
-_WRAPPERS = (Annotated, Required, NotRequired)
+
+
+def _is_presence(origin: Any) -> bool:
+    # `ReadOnly` is new in Python 3.13, and typing_extensions has its own.
+    return origin in (Required, NotRequired) or (
+        getattr(origin, "_name", None) == "ReadOnly"
+    )
+
+
+def stripped(typ: Any) -> Any:
+    """Strip what says of a key only whether it is there: `NotRequired[...]`."""
+    while _is_presence(get_origin(typ)):
+        typ = get_args(typ)[0]
+    return typ
 
 
 def unwrapped(typ: Any) -> Any:
-    """Strip `Annotated`, `Required` and `NotRequired` from a type."""
-    while get_origin(typ) in _WRAPPERS:
-        typ = get_args(typ)[0]
+    """Strip `Annotated` as well: the bare type of a key."""
+    typ = stripped(typ)
+    while get_origin(typ) is Annotated:
+        typ = stripped(get_args(typ)[0])
     return typ
 
 

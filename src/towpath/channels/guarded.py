@@ -26,7 +26,7 @@ class GuardedCell(Cell[Value], Generic[Value]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and other.guard == self.guard
 
-    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
+    __hash__ = None  # mutable, so not hashable
 
     @property
     def single(self) -> bool:
