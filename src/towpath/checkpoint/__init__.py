@@ -1,0 +1,1 @@
+"""Keeping checkpoints: the contract, the savers and the codec."""

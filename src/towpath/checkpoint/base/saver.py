@@ -1,0 +1,344 @@
+"""The contract of a checkpointer.
+
+The method names and signatures are the peer's, so a saver written for it works
+here. A saver implements the blocking methods, the async ones, or both: an async
+method that is not overridden runs its blocking twin in a thread.
+
+What a saver owes, beyond the signatures:
+
+- What it is handed is what it was at the time of the call. Whatever the caller
+  does to a value afterwards, the stored one does not change, and every read
+  makes fresh objects.
+- `put` stores the values of the channels in `new_versions`. Those of the other
+  channels are the parent's; the parent is the checkpoint that `config` names.
+  Where the saver does not have that parent, or has another version of a
+  channel, it takes the value from `channel_values`.
+- `put_writes` is idempotent, see `WRITES_IDX_MAP`.
+- `list` gives the newest first. `limit=0` gives nothing, a negative limit is a
+  `ValueError`. A `filter` matches checkpoints whose metadata has every key with
+  an equal value; a missing key matches nothing, not even None.
+
+`towpath.testing.conformance` checks all of it. What a saver can do beyond this
+it declares in `capabilities`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from towpath.checkpoint.base.model import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    PendingWrite,
+    V,
+)
+from towpath.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_methods
+from towpath.types import RunnableConfig
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+TaskWrites = tuple[str, str, Sequence[tuple[str, Any]]]
+"""Task id, task path, and what the task wrote: (channel, value) in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a saver can do beyond the peer's contract."""
+
+    inline: bool = False
+    """Its blocking methods never wait, so an event loop may call them directly."""
+    atomic_commit: bool = False
+    """`commit` records writes and checkpoint in one transaction."""
+    leases: bool = False
+    """It grants one running writer per thread."""
+    deltas: bool = False
+    """It stores a value that grew as its new part."""
+    retention: bool = False
+    """It deletes, copies and prunes threads atomically."""
+
+
+async def in_thread(
+    function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+) -> R:
+    """Run a blocking function in a thread and wait for it."""
+    # Importing asyncio takes 30 ms that a blocking program need not pay.
+    import asyncio
+
+    return await asyncio.to_thread(function, *args, **kwargs)
+
+
+class BaseCheckpointSaver(Generic[V]):
+    """Keeps the checkpoints of threads. See the module for what it owes."""
+
+    capabilities: Capabilities = Capabilities()
+
+    def __init__(self, *, serde: SerializerProtocol | None = None) -> None:
+        if serde is not None:
+            self.serde = maybe_add_typed_methods(serde)
+
+    @cached_property
+    def serde(self) -> SerializerProtocol:
+        """The codec of values."""
+        # Deferred, because defining or naming a saver need not load the codec.
+        from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+        return JsonPlusSerializer()
+
+    @property
+    def config_specs(self) -> builtins.list[Any]:
+        """Configurable fields this saver declares: none."""
+        return []
+
+    def get_next_version(self, current: V | None, channel: None) -> V:
+        """Return the version after `current`; versions only grow."""
+        if isinstance(current, str):
+            raise NotImplementedError
+        return 1 if current is None else current + 1
+
+    def with_allowlist(
+        self, extra_allowlist: Collection[tuple[str, ...]]
+    ) -> BaseCheckpointSaver[V]:
+        """Return the saver itself.
+
+        The peer narrows here what stored bytes may import. Ours never import
+        anything, see `towpath.checkpoint.serde`.
+        """
+        return self
+
+    # Reading
+
+    def get(self, config: RunnableConfig) -> Checkpoint | None:
+        """Return the checkpoint that `config` names, or the thread's newest."""
+        found = self.get_tuple(config)
+        return found.checkpoint if found else None
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return that checkpoint with its metadata, parent and pending writes."""
+        raise NotImplementedError
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Yield checkpoints, newest first; those of all threads without config."""
+        raise NotImplementedError
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Collect what rebuilds `channels`, as they were at this checkpoint.
+
+        For each, walk from the parent up to the nearest checkpoint that stores
+        a value: that is the `seed`; `writes` are those recorded since, in order.
+        """
+        walk = DeltaWalk(channels)
+        at = self.get_tuple(config)
+        while at and at.parent_config and walk.open:
+            at = self.get_tuple(at.parent_config)
+            walk.visit(at)
+        return walk.histories
+
+    # Writing
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint as a child of the one `config` names."""
+        raise NotImplementedError
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Record what a task wrote on top of the checkpoint `config` names."""
+        raise NotImplementedError
+
+    def commit(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+        writes: Sequence[TaskWrites],
+    ) -> RunnableConfig:
+        """Record the last writes of a step, then the checkpoint they lead to.
+
+        The writes belong to the parent, the checkpoint that `config` names. In
+        savers that declare `atomic_commit`, both are stored or neither is.
+        """
+        for task_id, task_path, written in writes:
+            self.put_writes(config, written, task_id, task_path)
+        return self.put(config, checkpoint, metadata, new_versions)
+
+    # Threads over time
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete everything of a thread."""
+        raise NotImplementedError
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints whose metadata names one of these runs."""
+        raise NotImplementedError
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a thread, with its whole history, to one that is empty."""
+        raise NotImplementedError
+
+    def prune(
+        self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
+    ) -> None:
+        """Keep the newest checkpoint of each namespace, or ("delete") none."""
+        raise NotImplementedError
+
+    # The async twins
+
+    async def aget(self, config: RunnableConfig) -> Checkpoint | None:
+        """Async twin of `get`."""
+        found = await self.aget_tuple(config)
+        return found.checkpoint if found else None
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Async twin of `get_tuple`."""
+        return await in_thread(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Async twin of `list`."""
+        pull = partial(
+            next, self.list(config, filter=filter, before=before, limit=limit)
+        )
+        while (found := await in_thread(pull, None)) is not None:
+            yield found
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Async twin of `get_delta_channel_history`."""
+        walk = DeltaWalk(channels)
+        at = await self.aget_tuple(config)
+        while at and at.parent_config and walk.open:
+            at = await self.aget_tuple(at.parent_config)
+            walk.visit(at)
+        return walk.histories
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Async twin of `put`."""
+        return await in_thread(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Async twin of `put_writes`."""
+        await in_thread(self.put_writes, config, writes, task_id, task_path)
+
+    async def acommit(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+        writes: Sequence[TaskWrites],
+    ) -> RunnableConfig:
+        """Async twin of `commit`."""
+        for task_id, task_path, written in writes:
+            await self.aput_writes(config, written, task_id, task_path)
+        return await self.aput(config, checkpoint, metadata, new_versions)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Async twin of `delete_thread`."""
+        await in_thread(self.delete_thread, thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Async twin of `delete_for_runs`."""
+        await in_thread(self.delete_for_runs, run_ids)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Async twin of `copy_thread`."""
+        await in_thread(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def aprune(
+        self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
+    ) -> None:
+        """Async twin of `prune`."""
+        await in_thread(self.prune, thread_ids, strategy=strategy)
+
+
+class DeltaWalk:
+    """Collects the writes of channels on the way up to a stored value."""
+
+    def __init__(self, channels: Sequence[str]) -> None:
+        self.histories: dict[str, DeltaChannelHistory] = {
+            channel: {"writes": []} for channel in channels
+        }
+        self.open = set(channels)
+        """The channels whose stored value was not met yet."""
+
+    def visit(self, at: CheckpointTuple | None) -> None:
+        """Take the next ancestor in: its writes come before those we have."""
+        if at is None:
+            return
+        values = at.checkpoint["channel_values"]
+        for channel in tuple(self.open):
+            history = self.histories[channel]
+            history["writes"] = _of(channel, at.pending_writes) + history["writes"]
+            if channel in values:
+                history["seed"] = values[channel]
+                self.open.discard(channel)
+
+
+def _of(channel: str, writes: list[PendingWrite] | None) -> list[PendingWrite]:
+    return [write for write in writes or () if write[1] == channel]
+
+
+def check_limit(limit: int | None) -> int | None:
+    """Return `limit`, the one rule for it: 0 is nothing, None is everything.
+
+    Raises:
+        ValueError: it is negative.
+    """
+    if limit is not None and limit < 0:
+        raise ValueError(f"`limit` must not be negative, got {limit}")
+    return limit
+
+
+def matches(metadata: Mapping[str, Any], filter: Mapping[str, Any] | None) -> bool:
+    """Tell whether metadata has every key of `filter` with an equal value."""
+    if not filter:
+        return True
+    return all(key in metadata and metadata[key] == filter[key] for key in filter)

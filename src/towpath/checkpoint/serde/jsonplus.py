@@ -1,0 +1,96 @@
+"""The codec of checkpoints, stores and caches, under the peer's name."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Literal
+
+from towpath.checkpoint.serde.base import SerializerProtocol
+from towpath.checkpoint.serde.codec import Codec
+from towpath.checkpoint.serde.langchain import register_langchain
+from towpath.checkpoint.serde.own import register_own
+from towpath.checkpoint.serde.registry import register
+from towpath.errors import DeserializationError
+
+register_own()
+register_langchain()
+
+_STRICT: Final = Codec()
+_LEARNING: Final = Codec(learn=True)
+
+# What the bytes are; part of the stored format.
+NULL: Final = "null"
+BYTES: Final = "bytes"
+VALUE: Final = "tp1"
+
+
+class JsonPlusSerializer(SerializerProtocol):
+    """Encodes values exactly, or raises; decodes only what is registered.
+
+    With `learn`, a dataclass, model, enum or named tuple that nobody registered
+    is registered when it is first encoded. That suits storage which does not
+    outlive the program; otherwise leave it off, and learn of a missing
+    registration when the value is written rather than when it is needed.
+
+    The peer's other parameters are accepted. They tell what stored bytes may
+    import, and ours import nothing; nor is anything ever pickled.
+    """
+
+    def __init__(
+        self,
+        *,
+        learn: bool = False,
+        pickle_fallback: bool = False,
+        allowed_json_modules: Iterable[tuple[str, ...]] | Literal[True] | None = None,
+        allowed_msgpack_modules: Iterable[Any] | Literal[True] | None = None,
+        __unpack_ext_hook__: Callable[[int, bytes], Any] | None = None,
+    ) -> None:
+        if pickle_fallback:
+            warnings.warn(
+                "`pickle_fallback` has no effect: Towpath never unpickles what is "
+                "stored. Register the type with towpath.checkpoint.serde.register",
+                stacklevel=2,
+            )
+        self._codec = _LEARNING if learn else _STRICT
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """Encode a value.
+
+        Raises:
+            SerializationError: something in it has no exact stored form.
+        """
+        if obj is None:
+            return NULL, b""
+        if type(obj) is bytes:
+            return BYTES, obj
+        return VALUE, self._codec.encode(obj)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """Decode what `dumps_typed` made.
+
+        Raises:
+            DeserializationError: the bytes are damaged, name a class that is
+                not registered, or were made by another codec.
+        """
+        tag, content = data
+        if tag == VALUE:
+            return self._codec.decode(content)
+        if tag == NULL:
+            return None
+        if tag == BYTES:
+            return content
+        raise DeserializationError(f"stored bytes are of the unknown form {tag!r}")
+
+    def with_msgpack_allowlist(
+        self, extra_allowlist: Iterable[tuple[str, ...] | type]
+    ) -> JsonPlusSerializer:
+        """Register the classes among `extra_allowlist`, and return the codec.
+
+        Names are passed over: only a class can be registered, not where a
+        class might be imported from.
+        """
+        for allowed in extra_allowlist:
+            if isinstance(allowed, type):
+                register(allowed)
+        return self

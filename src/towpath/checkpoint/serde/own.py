@@ -1,0 +1,45 @@
+"""The stored forms of Towpath's own values.
+
+They are named without a module: a thread is one format whether it was written
+under `towpath` or under the drop-in import, and wherever a class moves to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towpath.checkpoint.serde.registry import DEFAULT, Entry
+from towpath.checkpoint.serde.types import _DeltaSnapshot
+from towpath.types import Command, Interrupt, Overwrite, Send, TimeoutPolicy
+
+
+def _send_encode(value: Send) -> list[Any]:
+    return [value.node, value.arg, value.timeout]
+
+
+def _send_decode(payload: list[Any]) -> Send:
+    node, arg, timeout = payload
+    return Send(node, arg, timeout=timeout)
+
+
+def _interrupt_encode(value: Interrupt[Any]) -> list[Any]:
+    schema = value.response_schema
+    named = DEFAULT.of_type(schema).name if isinstance(schema, type) else None
+    return [value.value, value.id, schema if named is None else None, named]
+
+
+def _interrupt_decode(payload: list[Any]) -> Interrupt[Any]:
+    value, at, schema, named = payload
+    if named is not None:
+        schema = DEFAULT.of_name(named).cls
+    return Interrupt(value, at, response_schema=schema)
+
+
+def register_own() -> None:
+    """Add them to the registry of the process."""
+    DEFAULT.add(Entry("Send", Send, _send_encode, _send_decode))
+    DEFAULT.add(Entry("Interrupt", Interrupt, _interrupt_encode, _interrupt_decode))
+    DEFAULT.add_plain(Command, "Command")
+    DEFAULT.add_plain(Overwrite, "Overwrite")
+    DEFAULT.add_plain(TimeoutPolicy, "TimeoutPolicy")
+    DEFAULT.add_plain(_DeltaSnapshot, "DeltaSnapshot")

@@ -1,0 +1,83 @@
+"""Which classes the annotations of a state schema lead to."""
+
+from __future__ import annotations
+
+import enum
+import sys
+import typing
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from towpath.checkpoint.serde.shape import is_pydantic
+
+_FOREIGN = frozenset(
+    {"builtins", "collections", "datetime", "enum", "langchain_core", "pydantic"}
+    | {"typing", "typing_extensions", "types", "towpath"}
+)
+"""Packages whose classes are not taken apart: they have stored forms of their
+own, or none."""
+
+
+def reachable(annotations: Iterable[Any]) -> Iterator[type]:
+    """Yield every class that annotations mention, and their fields in turn."""
+    seen: set[int] = set()
+    # What is pending is kept alive here, so that an id cannot be used twice.
+    kept = list(annotations)
+    for found in kept:
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        kept.extend(_parts(found))
+        if isinstance(found, type) and not _foreign(found):
+            yield found
+
+
+def _parts(found: Any) -> Iterable[Any]:
+    """Return the annotations inside an annotation."""
+    if typing.get_origin(found) is typing.Literal:
+        # Members of an enum may be written out.
+        return [type(arg) for arg in typing.get_args(found)]
+    args = typing.get_args(found)
+    if args:
+        flat = [
+            part for arg in args for part in (arg if isinstance(arg, list) else [arg])
+        ]
+        return [typing.get_origin(found), *flat]
+    if isinstance(found, type):
+        return [] if _foreign(found) else _fields(found)
+    if isinstance(found, typing.TypeVar):
+        return [found.__bound__, *found.__constraints__]
+    # A NewType has a supertype; a `type X = ...` statement a value.
+    inner = getattr(found, "__supertype__", None) or getattr(found, "__value__", None)
+    return [] if inner is None else [inner]
+
+
+def _foreign(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in _FOREIGN
+
+
+def _fields(cls: type) -> Iterable[Any]:
+    """Return the annotations of a class's fields and what it derives from."""
+    if issubclass(cls, enum.Enum):
+        return []
+    bases = [base for base in getattr(cls, "__orig_bases__", cls.__bases__)]
+    if is_pydantic(cls):
+        fields: dict[str, Any] = cls.model_fields  # type: ignore[attr-defined]  # checked
+        return [*(field.annotation for field in fields.values()), *bases]
+    try:
+        return [*typing.get_type_hints(cls, include_extras=True).values(), *bases]
+    except Exception:  # noqa: BLE001 - evaluating annotations runs any code
+        return [*_one_by_one(cls), *bases]
+
+
+def _one_by_one(cls: type) -> Iterator[Any]:
+    """Yield the annotations that can be evaluated when not all of them can."""
+    names = vars(sys.modules.get(cls.__module__, object()))
+    for annotation in cls.__dict__.get("__annotations__", {}).values():
+        if not isinstance(annotation, str):
+            yield annotation
+            continue
+        try:
+            yield eval(annotation, dict(names))  # noqa: S307 - the program's own text
+        except Exception:  # noqa: BLE001, S112 - a name only checkers know
+            continue

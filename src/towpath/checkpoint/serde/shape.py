@@ -1,0 +1,134 @@
+"""How objects of the usual kinds of classes are taken apart and put together.
+
+A class whose objects are their fields needs no code of the user's: dataclasses,
+pydantic models, enums and named tuples. Putting one together fills in the
+fields and calls nothing of the class, neither `__init__` nor a validator: the
+value is what it was when it was stored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+_SOLID = (BaseException, bytes, dict, float, frozenset, int, list, set, str, tuple)
+"""Classes whose objects hold more than their attributes."""
+
+
+class Shape(NamedTuple):
+    """How the objects of one class become a payload, and back."""
+
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+
+
+def is_pydantic(cls: type) -> bool:
+    """Tell whether a class is a model of pydantic v2, without importing it."""
+    return hasattr(cls, "__pydantic_core_schema__") and hasattr(cls, "model_fields")
+
+
+def shape_of(cls: type) -> Shape | None:
+    """Return the shape of a class, or None when its objects are not plain."""
+    if issubclass(cls, enum.Enum):
+        return _enum_shape(cls)
+    if issubclass(cls, tuple):
+        fields = getattr(cls, "_fields", None)
+        return None if fields is None else Shape(list, cls._make)  # type: ignore[attr-defined]  # a named tuple's
+    if issubclass(cls, _SOLID):
+        return None
+    if dataclasses.is_dataclass(cls):
+        return _dataclass_shape(cls)
+    return _pydantic_shape(cls) if is_pydantic(cls) else None
+
+
+def _enum_shape(cls: type[enum.Enum]) -> Shape:
+    # A member is found by name, but a combination of flags has none.
+    if issubclass(cls, enum.Flag):
+        return Shape(lambda member: member.value, cls)
+    return Shape(lambda member: member.name, cls.__getitem__)
+
+
+def _attributes(cls: type, value: object) -> dict[str, Any]:
+    """Return what an object's `__dict__` holds, without what can be recomputed."""
+    held: dict[str, Any] = getattr(value, "__dict__", {})
+    return {
+        name: item
+        for name, item in held.items()
+        if not isinstance(getattr(cls, name, None), cached_property)
+    }
+
+
+def _fill(value: object, attributes: dict[str, Any]) -> None:
+    for name, item in attributes.items():
+        object.__setattr__(value, name, item)
+
+
+def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
+    """Return what makes the default of each field of a dataclass that has one."""
+    found: dict[str, Callable[[], Any]] = {}
+    for field in dataclasses.fields(cls):
+        if field.default_factory is not dataclasses.MISSING:
+            found[field.name] = field.default_factory
+        elif field.default is not dataclasses.MISSING:
+            found[field.name] = lambda default=field.default: default  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+    return found
+
+
+def _dataclass_shape(cls: type) -> Shape:
+    # Fields may live in slots, in `__dict__`, or, with inheritance, in both.
+    names = [field.name for field in dataclasses.fields(cls)]
+    defaults = _defaults(cls)
+
+    def encode(value: object) -> dict[str, Any]:
+        fields = {name: getattr(value, name) for name in names if hasattr(value, name)}
+        return {**_attributes(cls, value), **fields}
+
+    def decode(payload: dict[str, Any]) -> object:
+        value = object.__new__(cls)
+        _fill(value, payload)
+        # A field that was added to the class since.
+        for name in defaults.keys() - payload.keys():
+            object.__setattr__(value, name, defaults[name]())
+        return value
+
+    return Shape(encode, decode)
+
+
+# No field has an empty name, so what else a model holds goes under it.
+_REST = ""
+
+
+def _pydantic_shape(cls: Any) -> Shape:
+    def encode(value: Any) -> dict[str, Any]:
+        private = value.__pydantic_private__
+        if private is not None:
+            private = {k: v for k, v in private.items() if not _undefined(v)}
+        rest = [
+            sorted(value.__pydantic_fields_set__),
+            value.__pydantic_extra__,
+            private,
+        ]
+        return {**_attributes(cls, value), _REST: rest}
+
+    def decode(payload: dict[str, Any]) -> object:
+        fields_set, extra, private = payload.pop(_REST)
+        for name in cls.model_fields.keys() - payload.keys():
+            field = cls.model_fields[name]
+            if not field.is_required():
+                payload[name] = field.get_default(call_default_factory=True)
+        value = object.__new__(cls)
+        object.__setattr__(value, "__dict__", payload)
+        object.__setattr__(value, "__pydantic_fields_set__", set(fields_set))
+        object.__setattr__(value, "__pydantic_extra__", extra)
+        object.__setattr__(value, "__pydantic_private__", private)
+        return value
+
+    return Shape(encode, decode)
+
+
+def _undefined(value: object) -> bool:
+    """Tell whether a private attribute of a model was never set."""
+    return type(value).__name__ == "PydanticUndefinedType"

@@ -1,0 +1,141 @@
+"""A saver that keeps checkpoints in one SQLite file.
+
+The class is blocking and async in one: an async method has its program run in a
+thread, with one hop there and back. Either may be called from anywhere, a
+running event loop included.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Final, Self, TypeVar
+
+from towpath.checkpoint import programs
+from towpath.checkpoint.programs import Program
+from towpath.checkpoint.serde.base import SerializerProtocol
+from towpath.checkpoint.sql import SqlSaver
+from towpath.checkpoint.sqlite.connection import Connections, Synchronous
+
+R = TypeVar("R")
+
+_THREADS_MAX: Final = 4
+"""Threads for async calls: one writes, the others may read meanwhile."""
+
+
+Runner = Callable[[Program[R]], R]
+
+
+class SqliteSaver(SqlSaver):
+    """Keeps checkpoints in an SQLite database.
+
+    The database is a path, ":memory:", a "file:" URI, or a connection, which
+    the caller then opens with `check_same_thread=False` and closes. Several
+    processes may use one file.
+
+    `synchronous="FULL"`, the default, loses nothing of a finished step when the
+    machine loses power; "NORMAL" may lose the last steps then, but not when
+    only the process dies, and commits several times faster.
+
+    >>> with SqliteSaver(":memory:") as saver:
+    ...     list(saver.list(None))
+    []
+    """
+
+    def __init__(
+        self,
+        conn: sqlite3.Connection | str,
+        *,
+        serde: SerializerProtocol | None = None,
+        busy_timeout_s: float = 30.0,
+        synchronous: Synchronous = "FULL",
+    ) -> None:
+        super().__init__(serde=serde)
+        self._connections = Connections(
+            conn, busy_timeout_s=busy_timeout_s, synchronous=synchronous
+        )
+        self._threads: ThreadPoolExecutor | None = None
+        self.is_setup = False
+
+    @classmethod
+    def from_conn_string(cls, conn_string: str, **options: Any) -> Self:
+        """Open a database. The saver is its own context manager, in both colours."""
+        return cls(conn_string, **options)
+
+    @property
+    def conn(self) -> sqlite3.Connection:
+        """The connection that writes."""
+        return self._connections.writer
+
+    def setup(self) -> Ready:
+        """Make the tables, or bring them to the newest version.
+
+        Called before first use; calling it again does nothing. The result may
+        be awaited.
+        """
+        if not self.is_setup:
+            self._connections.write(programs.migrate())
+            self.is_setup = True
+        return Ready()
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+        """Lend a cursor of the writing connection, for queries of one's own."""
+        self.setup()
+        with self._connections.lend(transaction) as cursor:
+            yield cursor
+
+    def close(self) -> None:
+        """Close the database, if it was opened here."""
+        if self._threads is not None:
+            self._threads.shutdown()
+        self._connections.close()
+
+    def __enter__(self) -> Self:
+        self.setup()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        self.setup()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # How programs are run
+
+    def _read(self, program: Program[R]) -> R:
+        self.setup()
+        return self._connections.read(program)
+
+    def _write(self, program: Program[R]) -> R:
+        self.setup()
+        return self._connections.write(program)
+
+    async def _aread(self, program: Program[R]) -> R:
+        return await self._hop(self._read, program)
+
+    async def _awrite(self, program: Program[R]) -> R:
+        return await self._hop(self._write, program)
+
+    async def _hop(self, run: Runner[R], program: Program[R]) -> R:
+        # Importing asyncio takes 30 ms that a blocking program need not pay.
+        import asyncio
+
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_THREADS_MAX, "towpath-sqlite")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, run, program)
+
+
+class Ready:
+    """Something that is done already, for those who await it."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield
