@@ -183,7 +183,8 @@ class InMemorySaver(BaseCheckpointSaver[int]):
 
     def _space(self, thread: str, ns: str) -> Space:
         # Not by indexing: asking must not make an entry.
-        return self.storage.get(thread, {}).get(ns, {})
+        spaces = self.storage.get(thread)
+        return spaces.get(ns, {}) if spaces else {}
 
     def _pending(self, thread: str, ns: str, at: str) -> _Writes:
         return [*self.writes.get((thread, ns, at), {}).values()]

@@ -159,8 +159,9 @@ def commit(draft: Draft) -> Program[set[str]]:
         space = yield from _new_space(draft.thread, draft.ns)
     own = {c: draft.cells[c] for c in channels if c in draft.cells}
     numbers = yield from _store_cells(space, [*own.values(), *draft.loose.values()])
-    cells = inherit(parent.cells, dict(zip(own, numbers)), channels, draft.versions)
-    loose = dict(zip(draft.loose, numbers[len(own) :]))
+    placed = dict(zip(own, numbers, strict=False))
+    cells = inherit(parent.cells, placed, channels, draft.versions)
+    loose = dict(zip(draft.loose, numbers[len(own) :], strict=True))
     yield Query(
         "INSERT INTO towpath_checkpoints"
         " (space, id, parent, header, cells, meta_tag, meta)"
@@ -475,11 +476,11 @@ def prune(threads: Sequence[str]) -> Program[None]:
         [(newest,)] = yield from Query(
             "SELECT max(id) FROM towpath_checkpoints WHERE space = ?", (space,)
         )
-        for table, key in (("checkpoints", "id"), ("writes", "checkpoint")):
-            yield Query(
-                f"DELETE FROM towpath_{table} WHERE space = ? AND {key} <> ?",
-                (space, newest),
-            )
+        for sql in (
+            "DELETE FROM towpath_checkpoints WHERE space = ? AND id <> ?",
+            "DELETE FROM towpath_writes WHERE space = ? AND checkpoint <> ?",
+        ):
+            yield Query(sql, (space, newest))
         yield Query(
             "UPDATE towpath_checkpoints SET parent = NULL WHERE space = ?", (space,)
         )
@@ -490,12 +491,11 @@ def delete_where(doomed: Callable[[Cell], bool]) -> Program[None]:
     """Delete the checkpoints whose metadata is doomed, of all threads."""
     rows = yield from Query("SELECT space, id, meta_tag, meta FROM towpath_checkpoints")
     keys = [(space, at) for space, at, tag, meta in rows if doomed((tag, meta))]
-    for table, key in (("checkpoints", "id"), ("writes", "checkpoint")):
-        yield Query(
-            f"DELETE FROM towpath_{table} WHERE space = ? AND {key} = ?",
-            keys,
-            many=True,
-        )
+    for sql in (
+        "DELETE FROM towpath_checkpoints WHERE space = ? AND id = ?",
+        "DELETE FROM towpath_writes WHERE space = ? AND checkpoint = ?",
+    ):
+        yield Query(sql, keys, many=True)
     for space in {space for space, _ in keys}:
         yield from _sweep(space)
 

@@ -231,7 +231,7 @@ class SqlSaver(BaseCheckpointSaver[int]):
             ],
         )
 
-    def _wanted(self, draft: Draft) -> set[str]:
+    def _wanted(self, draft: Draft) -> frozenset[str]:
         """Return the channels whose values may have to be stored."""
         known = self._heads.versions((draft.thread, draft.ns), draft.parent)
         channels = changed(draft.versions, draft.new_versions, known)

@@ -19,37 +19,43 @@ _EPOCH_TICKS = 0x01B21DD213814000
 
 _TICKS_MAX = (1 << 60) - 1
 
-_lock = threading.Lock()
-_last_ticks = 0
+
+class _Clock:
+    """The last time given out, and the random part of this process's ids."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last_ticks = 0
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw the random part; in a child process, which must not reuse it."""
+        # A lock held by another thread at the moment of the fork never opens.
+        self._lock = threading.Lock()
+        self.tail_bits = _tail_bits()
+        self.tail = _tail(self.tail_bits)
+
+    def next(self) -> int:
+        """Return the time in ticks, later than every time returned before."""
+        now = time.time_ns() // 100 + _EPOCH_TICKS
+        with self._lock:
+            self._last_ticks = now = max(now, self._last_ticks + 1)
+        return now
 
 
-def _draw_tail() -> tuple[int, str]:
-    """Draw the random 62 bits behind the variant of RFC 9562."""
-    bits = int.from_bytes(os.urandom(8), "big") & ((1 << 62) - 1) | (0b10 << 62)
+def _tail_bits() -> int:
+    """Draw 62 random bits, behind the variant of RFC 9562."""
+    return int.from_bytes(os.urandom(8), "big") & ((1 << 62) - 1) | (0b10 << 62)
+
+
+def _tail(bits: int) -> str:
     digits = f"{bits:016x}"
-    return bits, f"{digits[:4]}-{digits[4:]}"
+    return f"{digits[:4]}-{digits[4:]}"
 
 
-_tail_bits, _tail = _draw_tail()
-
-
-def _after_fork() -> None:
-    global _lock, _tail, _tail_bits
-    _tail_bits, _tail = _draw_tail()
-    # A lock held by another thread at the moment of the fork never opens.
-    _lock = threading.Lock()
-
-
+_clock = _Clock()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-def _next_ticks() -> int:
-    global _last_ticks
-    now = time.time_ns() // 100 + _EPOCH_TICKS
-    with _lock:
-        _last_ticks = now = max(now, _last_ticks + 1)
-    return now
+    os.register_at_fork(after_in_child=_clock.draw)
 
 
 def _text(ticks: int, tail: str) -> str:
@@ -66,7 +72,7 @@ def checkpoint_id(*, after: str | None = None) -> str:
     >>> first < checkpoint_id()
     True
     """
-    made = _text(_next_ticks(), _tail)
+    made = _text(_clock.next(), _clock.tail)
     if after is None or made > after:
         return made
     return _beyond(after) or made
@@ -84,7 +90,7 @@ def _beyond(after: str) -> str | None:
         return None
     if ahead.version != 6 or ahead.time == _TICKS_MAX:
         return None
-    return _text(ahead.time + 1, _draw_tail()[1])
+    return _text(ahead.time + 1, _tail(_tail_bits()))
 
 
 class UUID(uuid.UUID):
@@ -106,8 +112,8 @@ class UUID(uuid.UUID):
 
 def uuid6(node: int | None = None, clock_seq: int | None = None) -> UUID:
     """Return a version 6 UUID, ordered as `checkpoint_id` is."""
-    ticks = _next_ticks()
-    tail = _tail_bits
+    ticks = _clock.next()
+    tail = _clock.tail_bits
     if node is not None:
         tail = tail & ~((1 << 48) - 1) | node & ((1 << 48) - 1)
     if clock_seq is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
 
 from towpath.checkpoint.base.id import checkpoint_id
@@ -151,7 +151,7 @@ def get_checkpoint_id(config: RunnableConfig) -> str | None:
 
 def now() -> str:
     """Return the time as checkpoints spell it."""
-    return datetime.now(timezone.utc).isoformat()
+    return datetime.now(UTC).isoformat()
 
 
 def empty_checkpoint() -> Checkpoint:
@@ -180,9 +180,9 @@ def copy_checkpoint(checkpoint: Checkpoint) -> Checkpoint:
 def create_checkpoint(
     checkpoint: Checkpoint,
     channels: Mapping[str, ChannelProtocol[Any, Any, Any]] | None,
-    step: int,
+    step: int,  # noqa: ARG001
     *,
-    id: str | None = None,  # noqa: A002 - the peer's name
+    id: str | None = None,
 ) -> Checkpoint:
     """Return the successor of `checkpoint`, with the values `channels` hold now.
 

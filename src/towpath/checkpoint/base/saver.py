@@ -25,8 +25,14 @@ it declares in `capabilities`.
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
-from collections.abc import Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -98,14 +104,16 @@ class BaseCheckpointSaver(Generic[V]):
         """Configurable fields this saver declares: none."""
         return []
 
-    def get_next_version(self, current: V | None, channel: None) -> V:
+    def get_next_version(self, current: V | None, channel: None) -> V:  # noqa: ARG002
         """Return the version after `current`; versions only grow."""
         if isinstance(current, str):
             raise NotImplementedError
-        return 1 if current is None else current + 1
+        following: Any = current or 0
+        return following + 1  # type: ignore[no-any-return]  # V is not only int
 
     def with_allowlist(
-        self, extra_allowlist: Collection[tuple[str, ...]]
+        self,
+        extra_allowlist: Collection[tuple[str, ...]],  # noqa: ARG002
     ) -> BaseCheckpointSaver[V]:
         """Return the saver itself.
 

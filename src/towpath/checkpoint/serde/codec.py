@@ -13,6 +13,7 @@ be nested only so deep. Whatever is wrong with the bytes, the result is a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -65,6 +66,9 @@ class _Form(NamedTuple):
     raw: bool = False
 
 
+_Hook = Callable[[Any], ormsgpack.Ext]
+
+
 class Codec:
     """Encodes and decodes values, with the classes of one registry."""
 
@@ -74,7 +78,7 @@ class Codec:
         # A hook of its own for each depth: ormsgpack calls it with the value
         # alone, and counting in the codec would mix up threads.
         hooks = [partial(self._extension, depth + 1) for depth in range(DEPTH_MAX)]
-        self._hooks = (*hooks, _too_deep)
+        self._hooks: tuple[_Hook, ...] = (*hooks, _too_deep)
 
     def encode(self, value: object) -> bytes:
         """Encode a value.
@@ -125,7 +129,7 @@ class Codec:
         return _Form(OBJECT, entry.encode(value), entry.name)
 
 
-def _too_deep(value: object) -> ormsgpack.Ext:
+def _too_deep(_: object) -> ormsgpack.Ext:
     raise TypeError
 
 

@@ -42,9 +42,9 @@ class JsonPlusSerializer(SerializerProtocol):
         *,
         learn: bool = False,
         pickle_fallback: bool = False,
-        allowed_json_modules: Iterable[tuple[str, ...]] | Literal[True] | None = None,
-        allowed_msgpack_modules: Iterable[Any] | Literal[True] | None = None,
-        __unpack_ext_hook__: Callable[[int, bytes], Any] | None = None,
+        allowed_json_modules: Iterable[tuple[str, ...]] | Literal[True] | None = None,  # noqa: ARG002
+        allowed_msgpack_modules: Iterable[Any] | Literal[True] | None = None,  # noqa: ARG002
+        __unpack_ext_hook__: Callable[[int, bytes], Any] | None = None,  # noqa: ARG002
     ) -> None:
         if pickle_fallback:
             warnings.warn(

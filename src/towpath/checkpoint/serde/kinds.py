@@ -120,8 +120,11 @@ def _datetime_encode(value: dt.datetime) -> Payload:
 
 
 def _datetime_decode(payload: Payload) -> dt.datetime:
-    *fields, zone, fold = payload
-    return dt.datetime(*fields, zone, fold=fold)
+    year, month, day, *clock, zone, fold = payload
+    hour, minute, second, microsecond = clock
+    return dt.datetime(
+        year, month, day, hour, minute, second, microsecond, zone, fold=fold
+    )
 
 
 def _date_encode(value: dt.date) -> Payload:
@@ -134,8 +137,8 @@ def _time_encode(value: dt.datetime | dt.time) -> Payload:
 
 
 def _time_decode(payload: Payload) -> dt.time:
-    *fields, zone, fold = payload
-    return dt.time(*fields, zone, fold=fold)
+    hour, minute, second, microsecond, zone, fold = payload
+    return dt.time(hour, minute, second, microsecond, zone, fold=fold)
 
 
 def _timezone_encode(value: dt.timezone) -> Payload:

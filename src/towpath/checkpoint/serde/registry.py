@@ -131,7 +131,8 @@ class Registry:
 
 def _subclasses(cls: type) -> Iterator[type]:
     # `type.__subclasses__` through the type: an enum's members may shadow it.
-    for child in type.__subclasses__(cls):
+    children: list[type] = type.__subclasses__(cls)
+    for child in children:
         yield child
         yield from _subclasses(child)
 

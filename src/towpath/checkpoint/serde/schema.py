@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import sys
 import typing
 from collections.abc import Iterable, Iterator
@@ -60,24 +61,24 @@ def _fields(cls: type) -> Iterable[Any]:
     """Return the annotations of a class's fields and what it derives from."""
     if issubclass(cls, enum.Enum):
         return []
-    bases = [base for base in getattr(cls, "__orig_bases__", cls.__bases__)]
+    bases = getattr(cls, "__orig_bases__", cls.__bases__)
     if is_pydantic(cls):
         fields: dict[str, Any] = cls.model_fields  # type: ignore[attr-defined]  # checked
         return [*(field.annotation for field in fields.values()), *bases]
     try:
         return [*typing.get_type_hints(cls, include_extras=True).values(), *bases]
-    except Exception:  # noqa: BLE001 - evaluating annotations runs any code
+    except Exception:
         return [*_one_by_one(cls), *bases]
 
 
 def _one_by_one(cls: type) -> Iterator[Any]:
     """Yield the annotations that can be evaluated when not all of them can."""
     names = vars(sys.modules.get(cls.__module__, object()))
-    for annotation in cls.__dict__.get("__annotations__", {}).values():
+    for annotation in inspect.get_annotations(cls).values():
         if not isinstance(annotation, str):
             yield annotation
             continue
         try:
             yield eval(annotation, dict(names))  # noqa: S307 - the program's own text
-        except Exception:  # noqa: BLE001, S112 - a name only checkers know
+        except Exception:  # noqa: S112 - a name only checkers know
             continue

@@ -12,7 +12,7 @@ import dataclasses
 import enum
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 _SOLID = (BaseException, bytes, dict, float, frozenset, int, list, set, str, tuple)
 """Classes whose objects hold more than their attributes."""
@@ -51,14 +51,22 @@ def _enum_shape(cls: type[enum.Enum]) -> Shape:
     return Shape(lambda member: member.name, cls.__getitem__)
 
 
-def _attributes(cls: type, value: object) -> dict[str, Any]:
-    """Return what an object's `__dict__` holds, without what can be recomputed."""
+def _recomputed(cls: type) -> frozenset[str]:
+    """Return what objects of a class keep in `__dict__` only to be quick."""
+    return frozenset(
+        name
+        for base in cls.__mro__
+        for name, member in vars(base).items()
+        if isinstance(member, cached_property)
+    )
+
+
+def _attributes(value: object, without: frozenset[str]) -> dict[str, Any]:
+    """Return a copy of what an object's `__dict__` holds, without these names."""
     held: dict[str, Any] = getattr(value, "__dict__", {})
-    return {
-        name: item
-        for name, item in held.items()
-        if not isinstance(getattr(cls, name, None), cached_property)
-    }
+    if without.isdisjoint(held):
+        return dict(held)
+    return {name: item for name, item in held.items() if name not in without}
 
 
 def _fill(value: object, attributes: dict[str, Any]) -> None:
@@ -77,17 +85,26 @@ def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
     return found
 
 
+_UNSET: Final = object()
+
+
 def _dataclass_shape(cls: type) -> Shape:
     # Fields may live in slots, in `__dict__`, or, with inheritance, in both.
     names = [field.name for field in dataclasses.fields(cls)]
     defaults = _defaults(cls)
+    recomputed = _recomputed(cls)
 
     def encode(value: object) -> dict[str, Any]:
-        fields = {name: getattr(value, name) for name in names if hasattr(value, name)}
-        return {**_attributes(cls, value), **fields}
+        fields = _attributes(value, recomputed)
+        for name in names:
+            # `init=False` fields may never have been set.
+            item = getattr(value, name, _UNSET)
+            if item is not _UNSET:
+                fields[name] = item
+        return fields
 
     def decode(payload: dict[str, Any]) -> object:
-        value = object.__new__(cls)
+        value: object = object.__new__(cls)
         _fill(value, payload)
         # A field that was added to the class since.
         for name in defaults.keys() - payload.keys():
@@ -102,6 +119,8 @@ _REST = ""
 
 
 def _pydantic_shape(cls: Any) -> Shape:
+    recomputed = _recomputed(cls)
+
     def encode(value: Any) -> dict[str, Any]:
         private = value.__pydantic_private__
         if private is not None:
@@ -111,7 +130,7 @@ def _pydantic_shape(cls: Any) -> Shape:
             value.__pydantic_extra__,
             private,
         ]
-        return {**_attributes(cls, value), _REST: rest}
+        return {**_attributes(value, recomputed), _REST: rest}
 
     def decode(payload: dict[str, Any]) -> object:
         fields_set, extra, private = payload.pop(_REST)

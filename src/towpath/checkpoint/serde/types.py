@@ -18,8 +18,8 @@ __all__ = (
     "SendProtocol",
 )
 
-Value = TypeVar("Value", covariant=True)
-Update = TypeVar("Update", contravariant=True)
+Value = TypeVar("Value", covariant=True)  # noqa: PLC0105 - the peer's name
+Update = TypeVar("Update", contravariant=True)  # noqa: PLC0105
 C = TypeVar("C")
 
 
