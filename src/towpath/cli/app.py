@@ -1,0 +1,305 @@
+"""The commands: what the words on the command line do.
+
+Each command is a few lines over the rooms beside it; nothing here knows how a
+graph runs or how a terminal is drawn on.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import click
+
+from towpath.cli import show, words
+from towpath.cli.outcome import EXIT, Outcome, of_snapshot
+from towpath.cli.plain import to_json
+from towpath.cli.problem import Problem, nearest
+from towpath.cli.run import Request, ordered
+from towpath.cli.session import Session, open_graph
+from towpath.cli.storage import open_saver, require_thread, threads
+from towpath.cli.view import (
+    JsonView,
+    LineView,
+    LiveView,
+    View,
+    resume_command,
+)
+from towpath.types import Command
+from towpath.version import __version__
+
+MODES = ("values", "updates", "custom", "messages", "tasks", "checkpoints", "debug")
+DEBUG = "towpath.cli.debug"
+JSON_MODES = ("tasks", "updates", "custom")
+
+
+def remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """Keep `--debug` for the whole command line, wherever it was written."""
+    if value:
+        ctx.find_root().meta[DEBUG] = True
+
+
+def wants_traceback() -> bool:
+    """Tell whether `--debug` was given."""
+    return DEBUG in click.get_current_context().find_root().meta
+
+
+class Program(click.Group):
+    """The program: shows tracebacks only when asked to."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; with `--debug`, say where a problem comes from."""
+        try:
+            return super().invoke(ctx)
+        except Problem as problem:
+            if wants_traceback():
+                traceback.print_exception(problem)
+            raise
+
+
+debug_option = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    callback=remember_debug,
+    help="Show tracebacks.",
+)
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="towpath")
+@debug_option
+def program() -> None:
+    """Run stateful graphs that survive a crash, and look into their threads.
+
+    TARGET is `module:attribute` or `path.py:attribute`: a compiled graph, a
+    StateGraph, or a function that returns one. Exit codes: 0 done, 3 waiting for
+    an answer, 1 failed, 2 wrong command line.
+    """
+
+
+db_option = click.option(
+    "--db",
+    default="towpath.db",
+    envvar="TOWPATH_DB",
+    show_default=True,
+    help="SQLite file that keeps the threads.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+thread_option = click.option("--thread", required=True, help="Id of the thread.")
+config_option = click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="JSON|NAME=VALUE",
+    help="Configuration: a JSON object, or a value for `configurable`.",
+)
+checkpoint_option = click.option("--checkpoint", help="Id of an older checkpoint.")
+
+
+def run_options(command: Any) -> Any:
+    """Add the options of the commands that run a graph."""
+    options = (
+        db_option,
+        json_option,
+        debug_option,
+        config_option,
+        click.option(
+            "--stream",
+            "streams",
+            multiple=True,
+            metavar="MODE",
+            help=f"Print a stream: {', '.join(MODES)}. Repeat, or join with commas.",
+        ),
+        click.option("--context", help="Context of the run, as JSON or @file."),
+        click.option("--durability", type=click.Choice(["sync", "async", "exit"])),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@program.command()
+@click.argument("target")
+@click.option("--input", "text", required=True, metavar="JSON|@FILE|-", help="Input.")
+@click.option("--thread", help="Id of the thread; a new one by default.")
+@click.option("--abandon", is_flag=True, help="Give up what the thread was doing.")
+@run_options
+def run(
+    target: str, text: str, thread: str | None, abandon: bool, **given: Any
+) -> NoReturn:
+    """Run a graph from an input."""
+    value = words.read_json("--input", text)
+    with open_session(target, thread or uuid.uuid4().hex, **given) as session:
+        before = session.snapshot()
+        if (before.next or before.interrupts) and not abandon:
+            doing = "waits for an answer" if before.interrupts else "is not finished"
+            raise Problem(
+                f"thread {session.request.thread!r} {doing}",
+                hint="`towpath resume` goes on with it; --abandon starts anew",
+            )
+        leave(session.run(value))
+
+
+@program.command()
+@click.argument("target")
+@thread_option
+@click.option(
+    "--answer",
+    "answers",
+    multiple=True,
+    metavar="JSON|ID=JSON",
+    help="Answer to the open question, or to the one with this id.",
+)
+@run_options
+def resume(target: str, thread: str, answers: Sequence[str], **given: Any) -> NoReturn:
+    """Go on with a thread: after a crash, or with the answer to a question.
+
+    Without --answer, a terminal asks for each answer; without a terminal, open
+    questions are printed and the exit code is 3.
+    """
+    with open_session(target, thread, create=False, **given) as session:
+        require_thread(session.saver, session.request.config)
+        before = session.snapshot()
+        if answers:
+            step = Command(resume=words.read_answers(answers, before.interrupts))
+            leave(session.run(step))
+        if before.next and not before.interrupts:
+            outcome = session.run(None)
+        else:
+            outcome = session.show(of_snapshot(thread, before, before.values))
+        leave(outcome if given["as_json"] else converse(session, outcome))
+
+
+def converse(session: Session, outcome: Outcome) -> Outcome:
+    """Ask the person at the terminal until the run waits for nobody."""
+    is_person = sys.stdin.isatty() and sys.stderr.isatty()
+    while is_person and outcome.questions:
+        answers = {}
+        for question in outcome.questions:
+            text = (
+                f"answer to {question.id}" if len(outcome.questions) > 1 else "answer"
+            )
+            answers[question.id] = words.loose(click.prompt(text, err=True))
+        outcome = session.run(Command(resume=answers))
+    return outcome
+
+
+@program.command(name="threads")
+@db_option
+@json_option
+@debug_option
+def list_threads(db: str, as_json: bool) -> None:
+    """List the threads of a database."""
+    with open_saver(db, create=False) as saver:
+        found = threads(saver)
+    if as_json:
+        click.echo(to_json(found, indent=2))
+    else:
+        show.show_threads(found)
+
+
+@program.command()
+@click.argument("target", required=False)
+@thread_option
+@checkpoint_option
+@db_option
+@json_option
+@debug_option
+def state(
+    target: str | None, thread: str, checkpoint: str | None, db: str, as_json: bool
+) -> None:
+    """Show the state of a thread; with TARGET, also what runs next."""
+    config = place(thread, checkpoint)
+    if target is None:
+        with open_saver(db, create=False) as saver:
+            require_thread(saver, config)
+            fields, questions = show.stored_fields(saver.get_tuple(config)), ()
+    else:
+        with open_graph(target, db, create=False) as (graph, saver):
+            require_thread(saver, config)
+            snapshot = graph.get_state(config)
+            fields, questions = show.snapshot_fields(snapshot), snapshot.interrupts
+    if as_json:
+        click.echo(to_json(fields, indent=2))
+    else:
+        show.show_state(fields, questions)
+
+
+@program.command()
+@click.argument("target", required=False)
+@thread_option
+@click.option("--limit", type=click.IntRange(1), help="At most so many.")
+@db_option
+@json_option
+@debug_option
+def history(
+    target: str | None, thread: str, limit: int | None, db: str, as_json: bool
+) -> None:
+    """List the checkpoints of a thread, the newest first."""
+    config = place(thread, None)
+    if target is None:
+        config["configurable"]["checkpoint_ns"] = ""
+        with open_saver(db, create=False) as saver:
+            require_thread(saver, config)
+            found = [show.stored_fields(one) for one in saver.list(config, limit=limit)]
+    else:
+        with open_graph(target, db, create=False) as (graph, saver):
+            require_thread(saver, config)
+            snapshots = graph.get_state_history(config, limit=limit)
+            found = [show.snapshot_fields(one) for one in snapshots]
+    if as_json:
+        for one in found:
+            click.echo(to_json(one))
+    else:
+        show.show_history(found)
+
+
+def place(thread: str, checkpoint: str | None) -> dict[str, Any]:
+    """Return the config that names a thread, or one of its checkpoints."""
+    settings = {"thread_id": thread}
+    return {
+        "configurable": settings | ({"checkpoint_id": checkpoint} if checkpoint else {})
+    }
+
+
+@contextmanager
+def open_session(
+    target: str, thread: str, *, create: bool = True, **given: Any
+) -> Iterator[Session]:
+    """Prepare to run a graph as the options say."""
+    modes = ordered(given["streams"])
+    if wrong := [mode for mode in modes if mode not in MODES]:
+        raise Problem(
+            f"--stream: there is no mode {wrong[0]!r}", hint=nearest(wrong[0], MODES)
+        )
+    config = words.read_config(given["configs"], thread)
+    options: dict[str, Any] = {}
+    if given["durability"] is not None:
+        options["durability"] = given["durability"]
+    if given["context"] is not None:
+        options["context"] = words.read_json("--context", given["context"])
+
+    again = resume_command(target, thread, given["db"])
+    if given["as_json"]:
+        modes = modes or JSON_MODES
+
+    def view(step: int) -> View:
+        if given["as_json"]:
+            return JsonView(modes)
+        kind = LiveView if sys.stderr.isatty() else LineView
+        return kind(modes, step, again)
+
+    with open_graph(target, given["db"], create=create) as (graph, saver):
+        yield Session(Request(graph, config, modes, options), saver, view, again)
+
+
+def leave(outcome: Outcome) -> NoReturn:
+    """Exit with the code of the outcome, and the traceback if it is wanted."""
+    if outcome.error is not None and wants_traceback():
+        traceback.print_exception(outcome.error)
+    sys.exit(EXIT[outcome.status])

@@ -1,0 +1,69 @@
+"""Follow one run from its input, or from an answer, to its end or next question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from towpath.cli.outcome import Outcome, of_snapshot
+from towpath.cli.view import View
+
+# Progress needs the first two, the result the third.
+ALWAYS = ("tasks", "custom", "values")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to run, and how."""
+
+    graph: Any
+    config: dict[str, Any]
+    modes: tuple[str, ...]
+    options: Mapping[str, Any]
+
+    @property
+    def thread(self) -> str:
+        """Return the id of the thread."""
+        return str(self.config["configurable"]["thread_id"])
+
+
+async def follow(request: Request, step: Any, view: View) -> Outcome:
+    """Run until the graph ends, stops or fails, showing chunks as they come.
+
+    The asynchronous verbs run every kind of node: one that is not asynchronous
+    gets a thread.
+    """
+    modes = list(dict.fromkeys([*ALWAYS, *request.modes]))
+    values: Any = None
+    try:
+        chunks = request.graph.astream(
+            step,
+            request.config,
+            stream_mode=modes,
+            subgraphs=True,
+            **request.options,
+        )
+        async with aclosing(chunks):
+            async for ns, mode, chunk in chunks:
+                if mode == "values" and not ns:
+                    values = without_interrupts(chunk)
+                view.chunk(ns, mode, chunk)
+        snapshot = await request.graph.aget_state(request.config)
+    except Exception as error:
+        return Outcome("failed", request.thread, error=error)
+    return of_snapshot(request.thread, snapshot, values)
+
+
+def without_interrupts(chunk: Any) -> Any:
+    """Drop the questions from a chunk of values; they are told on their own."""
+    if isinstance(chunk, Mapping):
+        return {key: value for key, value in chunk.items() if key != "__interrupt__"}
+    return chunk
+
+
+def ordered(modes: Sequence[str]) -> tuple[str, ...]:
+    """Split `--stream a,b --stream c` into its modes, each once."""
+    words = (word.strip() for mode in modes for word in mode.split(","))
+    return tuple(dict.fromkeys(word for word in words if word))

@@ -1,0 +1,114 @@
+"""Print what is stored: threads, a state, a history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from towpath.cli.plain import to_json, to_plain
+from towpath.cli.storage import Thread, open_questions
+from towpath.cli.view import question_fields, question_text
+
+
+def show_threads(threads: Sequence[Thread]) -> None:
+    """Print a table of threads."""
+    rows = (
+        (one.id, one.checkpoints, one.step, one.changed, ", ".join(one.questions))
+        for one in threads
+    )
+    print_table(("thread", "checkpoints", "step", "changed", "open questions"), rows)
+
+
+def show_history(fields: Iterable[dict[str, Any]]) -> None:
+    """Print a table of checkpoints, the newest first."""
+    rows = (
+        (
+            one["step"],
+            one["source"],
+            ", ".join(one["next"]) if one.get("next") is not None else None,
+            one["created_at"],
+            one["checkpoint"],
+        )
+        for one in fields
+    )
+    print_table(("step", "source", "next", "created", "checkpoint"), rows)
+
+
+def show_state(fields: dict[str, Any], questions: Sequence[Any]) -> None:
+    """Print one state: where it stands, what it asks, what it holds."""
+    step = f"step {fields['step']} ({fields['source']}), {fields['created_at']}"
+    click.echo(f"checkpoint {fields['checkpoint']}, {step}")
+    for task in fields.get("tasks", ()):
+        state = task["error"] or ("asks" if task["interrupts"] else None)
+        done = state or ("done" if task["result"] is not None else "to run")
+        click.echo(f"task {task['name']}: {done}")
+    for question in questions:
+        click.echo(question_text(question))
+    click.echo(to_json(fields["values"], indent=2))
+
+
+def snapshot_fields(snapshot: Any) -> dict[str, Any]:
+    """Return a snapshot of a graph's state as JSON."""
+    return {
+        **place_fields(snapshot.config, snapshot.metadata),
+        "created_at": snapshot.created_at,
+        "next": list(snapshot.next),
+        "tasks": [task_fields(task) for task in snapshot.tasks],
+        "interrupts": [question_fields(one) for one in snapshot.interrupts],
+        "values": to_plain(snapshot.values),
+    }
+
+
+def stored_fields(saved: Any) -> dict[str, Any]:
+    """Return a checkpoint as JSON, as far as it can be read without its graph."""
+    values = saved.checkpoint["channel_values"]
+    return {
+        **place_fields(saved.config, saved.metadata),
+        "created_at": saved.checkpoint["ts"],
+        "interrupts": open_questions(saved),
+        "values": {
+            name: to_plain(value)
+            for name, value in values.items()
+            if not name.startswith(("__", "branch:", "join:"))
+        },
+    }
+
+
+def place_fields(config: Any, metadata: Any) -> dict[str, Any]:
+    """Say which checkpoint it is."""
+    settings = config["configurable"]
+    return {
+        "thread": settings["thread_id"],
+        "checkpoint": settings.get("checkpoint_id"),
+        "step": (metadata or {}).get("step"),
+        "source": (metadata or {}).get("source"),
+    }
+
+
+def task_fields(task: Any) -> dict[str, Any]:
+    """Return a task of a snapshot as JSON."""
+    return {
+        "id": task.id,
+        "name": task.name,
+        "error": to_plain(task.error),
+        "interrupts": [question_fields(one) for one in task.interrupts],
+        "result": to_plain(task.result),
+    }
+
+
+def print_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table for a terminal, or lines with tabs for a pipe."""
+    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    console = Console()
+    if not console.is_terminal:
+        for line in (names, *texts):
+            click.echo("\t".join(line))
+        return
+    table = Table(*names, box=None, padding=(0, 2, 0, 0))
+    for line in texts:
+        table.add_row(*line)
+    console.print(table, markup=False)

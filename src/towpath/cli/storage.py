@@ -1,0 +1,84 @@
+"""Open the database of a command, and look up what threads it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from towpath.checkpoint.sqlite import SqliteSaver
+from towpath.cli.problem import Problem, nearest
+
+
+@contextmanager
+def open_saver(db: str, *, create: bool) -> Iterator[SqliteSaver]:
+    """Open a SQLite database; only a run may create one."""
+    path = Path(db)
+    if not create and not path.is_file():
+        near = (str(file) for file in path.parent.glob("*.db"))
+        raise Problem(f"there is no database {db!r}", hint=nearest(db, near))
+    if not path.parent.is_dir():
+        raise Problem(f"there is no folder {str(path.parent)!r} for the database")
+    if path.is_file() and path.stat().st_size and not is_sqlite(path):
+        raise Problem(f"{db!r} is not a SQLite database")
+    with SqliteSaver.from_conn_string(db) as saver:
+        yield saver
+
+
+def is_sqlite(path: Path) -> bool:
+    """Tell a database by its first bytes."""
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+@dataclass(slots=True)
+class Thread:
+    """What a database knows of a thread without its graph."""
+
+    id: str
+    checkpoints: int = 0
+    step: int | None = None
+    changed: str | None = None
+    questions: list[str] = field(default_factory=list)
+
+
+def threads(saver: Any) -> list[Thread]:
+    """List the threads, the last changed one first."""
+    found: dict[str, Thread] = {}
+    for saved in saver.list(None):
+        settings = saved.config["configurable"]
+        if settings.get("checkpoint_ns"):
+            continue
+        one = found.setdefault(settings["thread_id"], Thread(settings["thread_id"]))
+        one.checkpoints += 1
+        stamp = saved.checkpoint["ts"]
+        if one.changed is None or stamp > one.changed:
+            one.changed = stamp
+            one.step = saved.metadata.get("step")
+            one.questions = open_questions(saved)
+    return sorted(found.values(), key=lambda one: one.changed or "", reverse=True)
+
+
+def open_questions(saved: Any) -> list[str]:
+    """Return the ids of the questions that wait at a checkpoint."""
+    answered = {
+        task
+        for task, channel, _ in saved.pending_writes or ()
+        if channel == "__resume__"
+    }
+    return [
+        question.id
+        for task, channel, questions in saved.pending_writes or ()
+        if channel == "__interrupt__" and task not in answered
+        for question in questions
+    ]
+
+
+def require_thread(saver: Any, config: dict[str, Any]) -> None:
+    """Refuse a thread that the database does not hold."""
+    if saver.get_tuple(config) is None:
+        thread = config["configurable"]["thread_id"]
+        hint = nearest(thread, (one.id for one in threads(saver)))
+        raise Problem(f"there is no thread {thread!r}", hint=hint)

@@ -1,0 +1,274 @@
+"""Show a run while it goes: plain lines, a live table, or one JSON object per line.
+
+Results and the chunks of streams that were asked for go to standard output;
+progress goes to standard error, so that a pipe gets the first without the second.
+With `--json`, standard output carries everything and standard error nothing.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import click
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+
+from towpath.cli.outcome import Outcome, explain
+from towpath.cli.plain import to_json, to_plain
+from towpath.cli.tally import Namespace, Row, Tally, path
+
+
+class View(Protocol):
+    """What a run tells as it goes."""
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the terminal as it was."""
+
+    def chunk(self, ns: Namespace, mode: str, chunk: Any) -> None:
+        """Show a chunk of a stream."""
+
+    def end(self, outcome: Outcome) -> None:
+        """Show how the run ended."""
+
+
+class JsonView:
+    """One JSON object per line, for programs."""
+
+    def __init__(self, modes: Sequence[str]) -> None:
+        self.modes = modes
+
+    def __enter__(self) -> Self:
+        """Begin; there is nothing to set up."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave; there is nothing to put back."""
+
+    def chunk(self, ns: Namespace, mode: str, chunk: Any) -> None:
+        """Print the chunk if its mode was asked for."""
+        if mode in self.modes:
+            click.echo(to_json({"type": mode, "ns": ns, "data": chunk}))
+
+    def end(self, outcome: Outcome) -> None:
+        """Print the outcome as the last line."""
+        last: dict[str, Any] = {
+            "type": "end",
+            "status": outcome.status,
+            "thread": outcome.thread,
+            "values": outcome.values,
+            "next": outcome.next,
+            "interrupts": [question_fields(one) for one in outcome.questions],
+        }
+        if (error := outcome.error) is not None:
+            last["error"] = error_fields(error)
+        click.echo(to_json(last))
+
+
+class LineView:
+    """Plain lines, for logs and pipes."""
+
+    def __init__(self, modes: Sequence[str], step: int, resume: str) -> None:
+        self.modes = modes
+        self.tally = Tally(step)
+        self.resume = resume
+        self.started = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Start the watch."""
+        self.started = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave; there is nothing to put back."""
+
+    def chunk(self, ns: Namespace, mode: str, chunk: Any) -> None:
+        """Count tasks, and print what was asked for."""
+        if mode == "tasks":
+            self.task(ns, chunk)
+        if mode in self.modes:
+            self.result(f"[{path(ns, mode)}] {to_json(chunk)}")
+        elif mode == "custom":
+            self.progress(f"  {to_json(chunk)}")
+
+    def task(self, ns: Namespace, task: Mapping[str, Any]) -> None:
+        """Note that a task starts or ends."""
+        if "triggers" in task:
+            self.tally.start(ns, task)
+        else:
+            self.finished(self.tally.finish(ns, task), task)
+
+    def finished(self, row: Row, task: Mapping[str, Any]) -> None:
+        """Print one line about a task that ended."""
+        counts = f" {row.done}/{row.total}" if row.total > 1 else ""
+        how = "asks" if task.get("interrupts") else "done"
+        if error := task.get("error"):
+            how = f"failed: {error}"
+        self.progress(f"step {self.tally.step}: {row.name}{counts} {how}")
+
+    def end(self, outcome: Outcome) -> None:
+        """Print the values, the questions or the error, and what to do next."""
+        spent = f"{time.monotonic() - self.started:.1f} s"
+        if outcome.error is not None:
+            for line in explain(outcome.error):
+                self.progress(line)
+            self.progress(f"failed after {spent}; go on with: {self.resume}")
+        elif outcome.status == "waiting":
+            self.result("\n".join(map(question_text, outcome.questions)))
+            self.progress(self.waiting_text(outcome))
+        else:
+            self.result(to_json(outcome.values, indent=2))
+            self.progress(f"done in {spent} (thread {outcome.thread})")
+
+    def waiting_text(self, outcome: Outcome) -> str:
+        """Say what the run waits for and how it goes on."""
+        ids = [question.id for question in outcome.questions]
+        if not ids:
+            return (
+                f"stopped before {', '.join(outcome.next)}; go on with: {self.resume}"
+            )
+        answers = [f"--answer {one}=JSON" for one in ids]
+        how = "--answer JSON" if len(ids) == 1 else " ".join(answers)
+        return f"waiting for an answer; give it with: {self.resume} {how}"
+
+    def progress(self, line: str) -> None:
+        """Print for people."""
+        click.echo(line, err=True)
+
+    def result(self, text: str) -> None:
+        """Print for programs and people."""
+        if text:
+            click.echo(text)
+
+
+class LiveView(LineView):
+    """A live table of the running step below the lines of the finished ones."""
+
+    def __init__(self, modes: Sequence[str], step: int, resume: str) -> None:
+        super().__init__(modes, step, resume)
+        self.console = Console(stderr=True)
+        self.spinner = Spinner("dots")
+        self.step_started = self.started
+        self.live = Live(
+            get_renderable=self.render,
+            console=self.console,
+            refresh_per_second=12,
+            transient=True,
+        )
+
+    def __enter__(self) -> Self:
+        """Take over the last lines of the terminal."""
+        self.started = self.step_started = time.monotonic()
+        self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give the terminal back."""
+        self.close_step()
+        self.live.stop()
+
+    def task(self, ns: Namespace, task: Mapping[str, Any]) -> None:
+        """Keep the line of a step when the next one opens."""
+        if "triggers" in task:
+            if not ns and not self.tally.running:
+                self.close_step()
+            self.tally.start(ns, task)
+        else:
+            self.finished(self.tally.finish(ns, task), task)
+
+    def finished(self, row: Row, task: Mapping[str, Any]) -> None:
+        """Leave it to the table, unless the task failed."""
+        if error := task.get("error"):
+            self.progress(f"step {self.tally.step}: {row.name} failed: {error}")
+
+    def close_step(self) -> None:
+        """Turn the table of the step into a line."""
+        if self.tally.rows:
+            names = ", ".join(map(str, self.tally.rows.values()))
+            spent = time.monotonic() - self.step_started
+            self.progress(f"step {self.tally.step}: {names} ({spent:.1f} s)")
+            self.tally.rows = {}
+        self.step_started = time.monotonic()
+
+    def render(self) -> RenderableType:
+        """Draw the running step."""
+        table = Table.grid(padding=(0, 2))
+        for row in list(self.tally.rows.values())[-20:]:
+            ended = row.done + row.failed + row.waiting
+            bar = ProgressBar(total=max(row.total, 1), completed=ended, width=24)
+            table.add_row(f"  {row.name}", bar, f"{ended}/{row.total}")
+        spent = time.monotonic() - self.started
+        self.spinner.update(text=f"step {self.tally.step}  {spent:.1f} s")
+        return Group(self.spinner, table)
+
+    def progress(self, line: str) -> None:
+        """Print above the table."""
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def result(self, text: str) -> None:
+        """Print beside the table, which has to step aside in a shared terminal."""
+        if not text:
+            return
+        if self.live.is_started and self.live.console.is_terminal:
+            self.live.stop()
+            click.echo(text)
+            self.live.start(refresh=True)
+        else:
+            click.echo(text)
+
+
+def question_fields(question: Any) -> dict[str, Any]:
+    """Return an open question as JSON."""
+    return {"id": question.id, "value": to_plain(question.value)}
+
+
+def question_text(question: Any) -> str:
+    """Write an open question for a person, its options one to a line."""
+    value = to_plain(question.value)
+    if isinstance(value, str):
+        return f"? {value}  [{question.id}]"
+    if not isinstance(value, dict) or not isinstance(value.get("question"), str):
+        return f"? {to_json(value, indent=2)}  [{question.id}]"
+    lines = [f"? {value.pop('question')}  [{question.id}]"]
+    for name, item in value.items():
+        if isinstance(item, list):
+            lines += [
+                f"    {one if isinstance(one, str) else to_json(one)}" for one in item
+            ]
+        else:
+            lines.append(
+                f"  {name}: {item if isinstance(item, str) else to_json(item)}"
+            )
+    return "\n".join(lines)
+
+
+def error_fields(error: BaseException) -> dict[str, Any]:
+    """Return an error as JSON, with its code when it is one of ours."""
+    fields: dict[str, Any] = {
+        "type": type(error).__name__,
+        "message": str(error),
+        "notes": list(getattr(error, "__notes__", ())),
+    }
+    if isinstance(code := getattr(error, "code", None), str):
+        fields["code"] = code
+    return fields
+
+
+def resume_command(target: str, thread: str, db: str) -> str:
+    """Write the command that goes on with a thread."""
+    words = ["towpath", "resume", target, "--thread", thread, "--db", db]
+    return shlex.join(words)
