@@ -8,10 +8,12 @@ nothing of the engine: `Ambient` says what the engine must offer.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any, Protocol, TypedDict
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from towpath.errors import OutsideNodeError
+
+if TYPE_CHECKING:
+    from uuid import UUID  # at run time it takes long to import
 
 __all__ = ("Ambient", "RunnableConfig", "ambient", "current")
 

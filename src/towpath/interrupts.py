@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Generic, TypeVar, final
 
 from towpath.warnings import LangGraphDeprecatedSinceV10
@@ -26,6 +25,8 @@ def interrupt_id(ns: str) -> str:
 
     Deterministic, so a question keeps its id when its task is restored.
     """
+    from hashlib import blake2b  # here, as it takes long to import
+
     return blake2b(ns.encode(), digest_size=16).hexdigest()
 
 

@@ -280,14 +280,24 @@ _KEYS: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
 
 
 def annotated_keys(cls: type) -> tuple[str, ...]:
-    """Return the names that a class and its bases annotate, bases first."""
+    """Return the names that a class and its bases annotate, bases first.
+
+    Those are the names that its instances can write; class variables are not.
+    """
     keys = _KEYS.get(cls)
     if keys is None:
         found: dict[str, None] = {}
         for base in reversed(cls.__mro__):
-            found.update(dict.fromkeys(get_annotations(base)))
+            own = get_annotations(base)
+            found.update((k, None) for k in own if not _is_class_variable(own[k]))
         keys = _KEYS[cls] = tuple(found)
     return keys
+
+
+def _is_class_variable(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return annotation.partition("[")[0].rpartition(".")[2] == "ClassVar"
+    return annotation is ClassVar or get_origin(annotation) is ClassVar
 
 
 def attributes_of(value: Any) -> list[tuple[str, Any]]:
@@ -296,15 +306,18 @@ def attributes_of(value: Any) -> list[tuple[str, Any]]:
     Of a pydantic model, a field that is None because nobody set it is left
     out: it says nothing about the state.
     """
-    unset_fields = getattr(value, "model_fields_set", None)
+    cls = type(value)
+    chosen = getattr(value, "model_fields_set", None)
+    if chosen is None:
+        return [
+            (key, getattr(value, key))
+            for key in annotated_keys(cls)
+            if hasattr(value, key)
+        ]
     pairs = [
-        (key, getattr(value, key))
-        for key in annotated_keys(type(value))
-        if hasattr(value, key)
+        (key, getattr(value, key)) for key in cls.model_fields if hasattr(value, key)
     ]
-    if unset_fields is None:
-        return pairs
-    return [(k, v) for k, v in pairs if v is not None or k in unset_fields]
+    return [(k, v) for k, v in pairs if v is not None or k in chosen]
 
 
 def update_as_tuples(update: Any) -> Sequence[tuple[str, Any]]:

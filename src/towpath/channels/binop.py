@@ -19,11 +19,13 @@ _LAMBDA = "<lambda>"
 def same_function(one: object, other: object) -> bool:
     """Tell whether two reducers count as one.
 
-    Two lambdas do: a schema that is evaluated twice makes them anew.
+    A lambda tells nothing of what it is, and a schema that is evaluated twice
+    makes it anew, so it counts as any other.
     """
-    if one is other or one == other:
-        return True
-    return getattr(one, "__name__", "") == getattr(other, "__name__", None) == _LAMBDA
+    return one == other or _LAMBDA in (
+        getattr(one, "__name__", ""),
+        getattr(other, "__name__", ""),
+    )
 
 
 class BinaryOperatorAggregate(BaseChannel[Value, Value, Value], Generic[Value]):
