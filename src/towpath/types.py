@@ -21,6 +21,7 @@ from typing import (
     Protocol,
     TypeAlias,
     TypeVar,
+    get_origin,
 )
 from weakref import WeakKeyDictionary
 
