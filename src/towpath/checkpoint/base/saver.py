@@ -108,8 +108,9 @@ class BaseCheckpointSaver(Generic[V]):
         """Return the version after `current`; versions only grow."""
         if isinstance(current, str):
             raise NotImplementedError
-        following: Any = current or 0
-        return following + 1  # type: ignore[no-any-return]  # V is not only int
+        previous: Any = current
+        following: Any = 1 if previous is None else previous + 1
+        return following  # type: ignore[no-any-return]  # V is not only int
 
     def with_allowlist(
         self,

@@ -44,9 +44,10 @@ _OPTIONS: Final = (
     | ormsgpack.OPT_PASSTHROUGH_UUID
 )
 
-DEPTH_MAX: Final = 100
-"""How deep extensions may be nested in each other. Each level of hostile bytes
-costs a copy of what is in it, and stack."""
+DEPTH_MAX: Final = 32
+"""How deep extensions may be nested in each other. Each level may nest lists as
+deep as ormsgpack allows: twice as many levels of hostile bytes would overflow
+the stack of a thread, which is the end of the process."""
 _NEST_MAX: Final = 100
 """How deep lists and dicts may be nested within one extension: what ormsgpack
 takes, less some room."""

@@ -194,7 +194,7 @@ def _address_decode(payload: Payload) -> Any:
 
 def _pattern_decode(payload: Payload) -> re.Pattern[Any]:
     pattern, flags = payload
-    return re.compile(pattern, flags)
+    return re.compile(pattern, flags & ~re.DEBUG)
 
 
 _EXCEPTIONS: Final[dict[str, type[BaseException]]] = {

@@ -79,14 +79,16 @@ class Registry:
         Raises:
             SerializationError: nobody registered it.
         """
-        entry = self._by_type.get(cls)
-        if entry is None:
-            self._grow(cls.__mro__)
-            self._adopt(by_type(cls) for by_type, _ in self._finders)
-            entry = self._by_type.get(cls)
+        entry = self._by_type.get(cls) or self._met(cls)
         if entry is None:
             raise unknown_type(cls)
         return entry
+
+    def _met(self, cls: type) -> Entry | None:
+        """Look further for a class met for the first time."""
+        self._grow(cls.__mro__)
+        self._adopt(by_type(cls) for by_type, _ in self._finders)
+        return self._by_type.get(cls)
 
     def learn(self, cls: type) -> Entry:
         """As `of_type`, but a class whose shape is known is added when met.
@@ -94,7 +96,7 @@ class Registry:
         For storage that does not outlive the program: in another one, the
         class would be unknown when it is read.
         """
-        if cls not in self._by_type:
+        if cls not in self._by_type and self._met(cls) is None:
             self.add_plain(cls)
         return self.of_type(cls)
 

@@ -9,7 +9,8 @@ import typing
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from towpath.checkpoint.serde.shape import is_pydantic
+from towpath.schema.hints import resolved_hints
+from towpath.schema.pydantic import is_model, model_hints
 
 _FOREIGN = frozenset(
     {"builtins", "collections", "datetime", "enum", "langchain_core", "pydantic"}
@@ -62,11 +63,9 @@ def _fields(cls: type) -> Iterable[Any]:
     if issubclass(cls, enum.Enum):
         return []
     bases = getattr(cls, "__orig_bases__", cls.__bases__)
-    if is_pydantic(cls):
-        fields: dict[str, Any] = cls.model_fields  # type: ignore[attr-defined]  # checked
-        return [*(field.annotation for field in fields.values()), *bases]
     try:
-        return [*typing.get_type_hints(cls, include_extras=True).values(), *bases]
+        hints = model_hints(cls) if is_model(cls) else resolved_hints(cls)
+        return [*hints.values(), *bases]
     except Exception:
         return [*_one_by_one(cls), *bases]
 
@@ -75,10 +74,12 @@ def _one_by_one(cls: type) -> Iterator[Any]:
     """Yield the annotations that can be evaluated when not all of them can."""
     names = vars(sys.modules.get(cls.__module__, object()))
     for annotation in inspect.get_annotations(cls).values():
-        if not isinstance(annotation, str):
+        # A TypedDict wraps what was a str.
+        text = getattr(annotation, "__forward_arg__", annotation)
+        if not isinstance(text, str):
             yield annotation
             continue
         try:
-            yield eval(annotation, dict(names))  # noqa: S307 - the program's own text
+            yield eval(text, dict(names))  # noqa: S307 - the program's own text
         except Exception:  # noqa: S112 - a name only checkers know
             continue

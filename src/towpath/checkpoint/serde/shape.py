@@ -14,6 +14,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from towpath.schema.pydantic import is_model
+
 _SOLID = (BaseException, bytes, dict, float, frozenset, int, list, set, str, tuple)
 """Classes whose objects hold more than their attributes."""
 
@@ -23,11 +25,6 @@ class Shape(NamedTuple):
 
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
-
-
-def is_pydantic(cls: type) -> bool:
-    """Tell whether a class is a model of pydantic v2, without importing it."""
-    return hasattr(cls, "__pydantic_core_schema__") and hasattr(cls, "model_fields")
 
 
 def shape_of(cls: type) -> Shape | None:
@@ -41,7 +38,7 @@ def shape_of(cls: type) -> Shape | None:
         return None
     if dataclasses.is_dataclass(cls):
         return _dataclass_shape(cls)
-    return _pydantic_shape(cls) if is_pydantic(cls) else None
+    return _pydantic_shape(cls) if is_model(cls) else None
 
 
 def _enum_shape(cls: type[enum.Enum]) -> Shape:
@@ -71,6 +68,8 @@ def _attributes(value: object, without: frozenset[str]) -> dict[str, Any]:
 
 def _fill(value: object, attributes: dict[str, Any]) -> None:
     for name, item in attributes.items():
+        if name[:2] == "__":  # not fields: `__class__`, `__dict__`
+            raise ValueError(f"an object has no field {name!r}")
         object.__setattr__(value, name, item)
 
 
