@@ -87,7 +87,7 @@ def finished(db: Path) -> set[str]:
             value["name"]
             for saved in list(saver.list(None))[:1]
             for _, channel, values in saved.pending_writes or ()
-            if channel == "measures"
+            if channel == "measures" and isinstance(values, list)
             for value in values
         }
 

@@ -1,0 +1,281 @@
+"""The commands: what they print, what they keep, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+
+def test_run_prints_the_result_and_exits_with_0(towpath):
+    done = towpath.run("straight", {"count": 1}, "t")
+    assert 0 == done.exit_code, done.output
+    assert {"count": 2, "seen": ["add", "later"]} == json.loads(done.stdout)
+
+
+def test_progress_goes_to_standard_error_as_plain_lines(towpath):
+    done = towpath.run("straight", {"count": 1}, "t")
+    assert "step 1: add done\nstep 2: later done\n" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("graph", ["compiled", "factory", "straight"])
+def test_every_kind_of_target_is_kept_in_the_database(towpath, graph):
+    assert 0 == towpath.run(graph, {"count": 1}, "t", "--db", "x.db").exit_code
+    shown = towpath("state", "--thread", "t", "--db", "x.db", "--json")
+    assert 2 == json.loads(shown.stdout)["values"]["count"]
+
+
+def test_a_checkpointer_of_the_graph_is_replaced_only_on_request(towpath):
+    towpath.run("remembering", {"count": 1}, "t")
+    assert 2 == towpath("state", "--thread", "t").exit_code
+    towpath.run("remembering", {"count": 1}, "t", "--db", "towpath.db")
+    assert 0 == towpath("state", "--thread", "t").exit_code
+
+
+def test_a_run_without_a_thread_gets_one_and_tells_it(towpath, last):
+    done = towpath("run", "graphs.py:straight", "--input", '{"count": 1}', "--json")
+    thread = last(done)["thread"]
+    assert 0 == towpath("state", "--thread", thread).exit_code
+
+
+def test_input_comes_from_a_file_or_standard_input(towpath):
+    (towpath.folder / "in.json").write_text('{"count": 4}')
+    given = towpath("run", "graphs.py:straight", "--input", "@in.json")
+    assert 5 == json.loads(given.stdout)["count"]
+    given = towpath("run", "graphs.py:straight", "--input", "-", stdin='{"count": 6}')
+    assert 7 == json.loads(given.stdout)["count"]
+
+
+def test_json_prints_chunks_and_ends_with_the_outcome(towpath, last):
+    done = towpath.run("straight", {"count": 1}, "t", "--json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {"tasks", "updates", "end"} == {line["type"] for line in lines}
+    assert {"add": {"count": 2, "seen": ["add"]}} in [
+        line["data"] for line in lines if line["type"] == "updates"
+    ]
+    assert ("done", 2) == (last(done)["status"], last(done)["values"]["count"])
+    assert "" == done.stderr
+
+
+def test_streams_are_printed_when_asked_for(towpath):
+    done = towpath.run("straight", {"count": 1}, "t", "--stream", "updates,values")
+    assert '[updates] {"later": {"seen": ["later"]}}' in done.stdout
+    assert '[values] {"count": 1' in done.stdout
+
+
+def test_failure_exits_with_1_and_says_what_and_how_to_go_on(towpath, last):
+    failed = towpath.run("straight", {"count": 13}, "t")
+    assert 1 == failed.exit_code
+    assert "ValueError: thirteen is refused" in failed.stderr
+    assert "towpath resume graphs.py:straight --thread t" in failed.stderr
+    assert "Traceback" not in failed.output
+
+    failed = towpath.run("straight", {"count": 13}, "u", "--json")
+    assert ("failed", "ValueError") == (
+        last(failed)["status"],
+        last(failed)["error"]["type"],
+    )
+
+
+@pytest.mark.parametrize("words", [["--debug", "run"], ["run", "--debug"]])
+def test_debug_shows_the_traceback_of_user_code(towpath, words):
+    failed = towpath(*words, "graphs.py:straight", "--input", '{"count": 13}')
+    assert 1 == failed.exit_code
+    assert "in add\n" in failed.stderr
+
+
+def test_a_question_exits_with_3_and_an_answer_finishes(towpath, last):
+    asked = towpath.run("asking", {"count": 1}, "t")
+    assert 3 == asked.exit_code
+    assert "? go?" in asked.stdout
+    assert "1. a" in asked.stdout
+    assert "--answer JSON" in asked.stderr
+
+    still = towpath.resume("asking", "t")
+    assert 3 == still.exit_code
+    assert "? go?" in still.stdout
+
+    done = towpath.resume("asking", "t", "--answer", '"yes"', "--json")
+    assert 0 == done.exit_code
+    assert ["add", "yes"] == last(done)["values"]["seen"]
+
+
+def test_null_is_an_answer(towpath, last):
+    towpath.run("asking", {"count": 1}, "t")
+    done = towpath.resume("asking", "t", "--answer", "null", "--json")
+    assert ["add", None] == last(done)["values"]["seen"]
+
+
+def test_several_questions_are_answered_by_id(towpath, last):
+    asked = last(towpath.run("both", {}, "t", "--json"))
+    ids = {one["value"]: one["id"] for one in asked["interrupts"]}
+    assert {"east?", "west?"} == set(ids)
+
+    bare = towpath.resume("both", "t", "--answer", "1")
+    assert 2 == bare.exit_code
+    assert "ambiguous" in bare.stderr
+
+    partly = towpath.resume("both", "t", "--answer", f'{ids["west?"]}="w"', "--json")
+    assert 3 == partly.exit_code
+    assert ["east?"] == [one["value"] for one in last(partly)["interrupts"]]
+
+    done = towpath.resume("both", "t", "--answer", f'{ids["east?"][:8]}="e"', "--json")
+    assert 0 == done.exit_code
+    assert ["e", "w"] == last(done)["values"]["seen"]
+
+
+def test_a_breakpoint_waits_and_resume_passes_it(towpath, last):
+    stopped = towpath.run("pausing", {"count": 1}, "t")
+    assert 3 == stopped.exit_code
+    assert "stopped before later" in stopped.stderr
+    assert 0 == towpath.resume("pausing", "t").exit_code
+
+
+def test_a_failed_run_is_resumed_where_it_failed(towpath, last):
+    towpath.run("straight", {"count": 13}, "t")
+    mended = towpath.file.read_text().replace("== 13", "== 14")
+    (towpath.folder / "mended.py").write_text(mended)
+    done = towpath("resume", "mended.py:straight", "--thread", "t", "--json")
+    assert 0 == done.exit_code
+    assert 14 == last(done)["values"]["count"]
+
+
+def test_resume_of_a_finished_thread_shows_its_result(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    again = towpath.resume("straight", "t")
+    assert 0 == again.exit_code
+    assert 2 == json.loads(again.stdout)["count"]
+
+
+def test_an_answer_to_a_thread_that_asks_nothing_is_refused(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    assert 2 == towpath.resume("straight", "t", "--answer", "1").exit_code
+
+
+def test_new_input_does_not_trample_on_an_open_question(towpath):
+    towpath.run("asking", {"count": 1}, "t")
+    refused = towpath.run("asking", {"count": 1}, "t")
+    assert 2 == refused.exit_code
+    assert "waits for an answer" in refused.stderr
+    assert 3 == towpath.run("asking", {"count": 1}, "t", "--abandon").exit_code
+
+
+def test_threads_are_listed_newest_first_with_open_questions(towpath):
+    towpath.run("straight", {"count": 1}, "old")
+    towpath.run("asking", {"count": 1}, "new")
+    listed = json.loads(towpath("threads", "--json").stdout)
+    assert ["new", "old"] == [one["id"] for one in listed]
+    assert [1, 0] == [len(one["questions"]) for one in listed]
+    lines = towpath("threads").stdout.splitlines()
+    assert ["thread", "new", "old"] == [line.split("\t")[0] for line in lines]
+
+
+def test_history_lists_every_checkpoint_newest_first(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    for words in ((), ("graphs.py:straight",)):
+        shown = towpath("history", *words, "--thread", "t", "--json")
+        lines = [json.loads(line) for line in shown.stdout.splitlines()]
+        assert [2, 1, 0, -1] == [line["step"] for line in lines]
+        assert "input" == lines[-1]["source"]
+    limited = towpath("history", "--thread", "t", "--limit", "1", "--json")
+    assert 1 == len(limited.stdout.splitlines())
+
+
+def test_state_shows_an_older_checkpoint(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    shown = towpath("history", "--thread", "t", "--json").stdout.splitlines()
+    older = json.loads(shown[2])["checkpoint"]
+    words = ("--thread", "t", "--checkpoint", older, "--json")
+    state = json.loads(towpath("state", "graphs.py:straight", *words).stdout)
+    assert (1, ["add"]) == (state["values"]["count"], state["next"])
+
+
+def test_state_shows_tasks_and_questions(towpath):
+    towpath.run("asking", {"count": 1}, "t")
+    shown = towpath("state", "graphs.py:asking", "--thread", "t").stdout
+    assert "task ask: asks" in shown
+    assert "? go?" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["graphs.py:strait"], "did you mean 'straight'"),
+        (["graphs.py:number"], "is int, not a graph"),
+        (["graphs.py:needy"], "takes parameters"),
+        (["graphs.py"], "does not say which graph"),
+        (["graph.py:straight"], "did you mean 'graphs.py'"),
+        (["graphz:straight"], "did you mean 'graphs'"),
+        (["graphs.py:straight", "--stream", "valeus"], "did you mean 'values'"),
+        (["graphs.py:straight", "--config", "3"], "neither name=value"),
+        (["graphs.py:straight", "--context", "{"], "--context is not JSON"),
+        (["graphs.py:straight", "--db", "no/where.db"], "there is no folder"),
+        (["graphs.py:straight", "--db", "graphs.py"], "not a SQLite database"),
+    ],
+)
+def test_a_wrong_word_exits_with_2_and_names_the_nearest(towpath, words, message):
+    wrong = towpath("run", *words, "--input", "{}")
+    assert 2 == wrong.exit_code
+    assert message in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hello", "a text is written '\"hello\"'"),
+        ("{count: 1}", "quote it for the shell"),
+        ("@missing.json", "cannot read 'missing.json'"),
+    ],
+)
+def test_input_that_is_no_json_exits_with_2(towpath, text, message):
+    wrong = towpath("run", "graphs.py:straight", "--input", text)
+    assert 2 == wrong.exit_code
+    assert message in wrong.stderr
+
+
+def test_target_code_that_fails_exits_with_1(towpath):
+    assert 1 == towpath("run", "graphs.py:failing", "--input", "{}").exit_code
+    (towpath.folder / "broken.py").write_text("import not_there_at_all\n")
+    broken = towpath("run", "broken.py:graph", "--input", "{}")
+    assert 1 == broken.exit_code
+    assert "No module named 'not_there_at_all'" in broken.stderr
+
+
+def test_a_file_is_loaded_once_and_not_mistaken_for_another(towpath):
+    other = towpath.folder / "other"
+    other.mkdir()
+    (other / "json.py").write_text(towpath.file.read_text())
+    done = towpath("run", "other/json.py:straight", "--input", '{"count": 1}')
+    assert 0 == done.exit_code, done.output
+
+
+@pytest.mark.parametrize("command", ["state", "history"])
+def test_an_unknown_thread_names_the_nearest(towpath, command):
+    towpath.run("straight", {"count": 1}, "customer-17")
+    wrong = towpath(command, "--thread", "customer-71")
+    assert 2 == wrong.exit_code
+    assert "did you mean 'customer-17'" in wrong.stderr
+
+
+def test_a_missing_database_is_not_created_by_looking(towpath):
+    assert 2 == towpath("threads").exit_code
+    assert not (towpath.folder / "towpath.db").exists()
+
+
+def test_config_reaches_the_run(towpath, last):
+    words = ("--config", '{"recursion_limit": 1}', "--config", "who=me")
+    failed = towpath.run("straight", {"count": 1}, "t", "--json", *words)
+    assert (1, "GraphRecursionError") == (
+        failed.exit_code,
+        last(failed)["error"]["type"],
+    )
+
+
+def test_the_database_is_sqlite(towpath):
+    towpath.run("straight", {"count": 1}, "t", "--db", "x.db")
+    with sqlite3.connect("x.db") as connection:
+        assert ("ok",) == connection.execute("pragma integrity_check").fetchone()
+    connection.close()

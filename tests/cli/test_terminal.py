@@ -1,0 +1,69 @@
+"""In a terminal: a live table, and a prompt for every answer."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pty = pytest.importorskip("pty")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def converse(
+    folder: Path, words: list[str], answers: dict[str, str]
+) -> tuple[int, str]:
+    """Run the program in a terminal, typing each answer when its prompt shows."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        path = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "TERM": "xterm"}
+        program = [sys.executable, "-m", "towpath.cli", *words]
+        os.execve(sys.executable, program, env)
+    shown, seen = "", 0
+    pending = list(answers.items())
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                chunk = os.read(terminal, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            shown += chunk.decode(errors="replace")
+        if pending and pending[0][0] in shown[seen:]:
+            seen = len(shown)
+            os.write(terminal, f"{pending.pop(0)[1]}\n".encode())
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), shown
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_resume_prompts_for_each_answer_until_the_run_is_done(towpath):
+    assert 3 == towpath.run("twice", {}, "t").exit_code
+    words = ["resume", "graphs.py:twice", "--thread", "t"]
+    answers = {"answer: ": "plain text", "answer:": "[1, 2]"}
+    code, shown = converse(towpath.folder, words, answers)
+    assert 0 == code, shown
+    assert "first?" in shown
+    assert "second?" in shown
+    assert '"plain text",' in shown
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_run_shows_steps_live(towpath):
+    words = ["run", "graphs.py:straight", "--input", '{"count": 1}']
+    code, shown = converse(towpath.folder, words, {})
+    assert 0 == code, shown
+    assert "step 1: add (" in shown
+    assert "\x1b[?25l" in shown, "a live display hides the cursor"
