@@ -1,0 +1,53 @@
+"""Every saver of ours passes the suite that outside authors are given."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from towpath.checkpoint.base import BaseCheckpointSaver
+from towpath.checkpoint.memory import InMemorySaver
+from towpath.checkpoint.sqlite import SqliteSaver
+from towpath.testing.conformance import SaverConformance, checks
+
+
+class TestMemory(SaverConformance):
+    @contextmanager
+    def open(self) -> Iterator[BaseCheckpointSaver]:
+        with InMemorySaver() as saver:
+            yield saver
+
+
+class TestSqliteInMemory(SaverConformance):
+    @contextmanager
+    def open(self) -> Iterator[BaseCheckpointSaver]:
+        with SqliteSaver(":memory:") as saver:
+            yield saver
+
+
+class TestSqliteFile(SaverConformance):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path):
+        self.path = str(tmp_path / "threads.db")
+
+    @contextmanager
+    def open(self) -> Iterator[BaseCheckpointSaver]:
+        with SqliteSaver(self.path, synchronous="OFF") as saver:
+            yield saver
+
+
+class TestSqliteConnection(SaverConformance):
+    @contextmanager
+    def open(self) -> Iterator[BaseCheckpointSaver]:
+        connection = sqlite3.connect(":memory:", check_same_thread=False)
+        with SqliteSaver(connection) as saver:
+            yield saver
+        connection.close()
+
+
+def test_the_suite_is_usable_without_pytest():
+    ran = [check.run() for check in checks(InMemorySaver)]
+    assert 50 < len(ran)
