@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from towpath.schema.fields import SchemaFields, class_channels, merge_channels
 from towpath.schema.pydantic import answer_schema, check_answer
-from towpath.schema.shape import Shape, as_update, shape_of, validator_of
+from towpath.schema.shape import (
+    Shape,
+    as_update,
+    partial_shape_of,
+    shape_of,
+    validator_of,
+)
 
 __all__ = (
     "SchemaFields",
@@ -14,6 +20,7 @@ __all__ = (
     "check_answer",
     "class_channels",
     "merge_channels",
+    "partial_shape_of",
     "shape_of",
     "validator_of",
 )

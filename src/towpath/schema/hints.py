@@ -9,7 +9,6 @@ whether a key may be absent taken off.
 from __future__ import annotations
 
 import sys
-from collections import ChainMap
 from typing import (
     Annotated,
     Any,
@@ -25,7 +24,7 @@ from typing import (
 from towpath.channels.empties import stripped
 from towpath.errors import InvalidGraphError
 
-__all__ = ("class_of", "is_root", "resolved_hints")
+__all__ = ("callers_names", "class_of", "is_root", "resolved_hints", "unknown_name")
 
 
 def class_of(schema: Any) -> Any:
@@ -65,24 +64,33 @@ def _hints(cls: type) -> dict[str, Any]:
     except NameError:
         pass
     try:
-        return get_type_hints(cls, localns=_locals(), include_extras=True)
+        return get_type_hints(cls, localns=callers_names(), include_extras=True)
     except NameError as error:
-        raise InvalidGraphError(
-            f"the annotations of `{cls.__name__}` name `{error.name}`, "
-            "which cannot be found",
-            hint="import it outside of `if TYPE_CHECKING:`, or define it in the module",
-        ) from error
+        raise unknown_name(cls, error) from error
 
 
-def _locals() -> ChainMap[str, Any]:
-    """Return the local names of the callers, innermost first."""
+def unknown_name(cls: type, error: NameError) -> InvalidGraphError:
+    """Make the error for an annotation that names what cannot be found."""
+    return InvalidGraphError(
+        f"the annotations of `{cls.__name__}` name `{error.name}`, "
+        "which cannot be found",
+        hint="import it outside of `if TYPE_CHECKING:`, or define it in the module",
+    )
+
+
+def callers_names() -> dict[str, Any]:
+    """Return the local names of the callers outside of the package.
+
+    A class that was made inside a function, with its annotations as strings,
+    may name what only that function knows. The innermost caller wins.
+    """
     frame = sys._getframe()  # noqa: SLF001 - the documented way
-    scopes = []
+    found: dict[str, Any] = {}
     while frame.f_back is not None:
         frame = frame.f_back
         if not frame.f_globals.get("__name__", "").startswith("towpath."):
-            scopes.append(frame.f_locals)
-    return ChainMap(*scopes)
+            found = {**frame.f_locals, **found}
+    return found
 
 
 def _bindings(schema: Any) -> dict[Any, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from towpath.errors import mark_invalid_resume
+from towpath.schema.hints import callers_names, unknown_name
 
 __all__ = (
     "answer_schema",
@@ -20,6 +21,7 @@ __all__ = (
     "model_default",
     "model_hints",
     "model_maker",
+    "partial_maker",
 )
 
 
@@ -38,15 +40,28 @@ def model_hints(model: Any) -> dict[str, Any]:
 
     pydantic takes `Annotated` apart and resolves the type variables of a
     generic model; this puts the parts together again.
+
+    Raises:
+        InvalidGraphError: a name in an annotation cannot be found (TP-101).
     """
     if not model.__pydantic_complete__:
-        model.model_rebuild()
+        _complete(model)
     return {
         name: Annotated[field.annotation, *field.metadata]
         if field.metadata
         else field.annotation
         for name, field in model.model_fields.items()
     }
+
+
+def _complete(model: Any) -> None:
+    """Resolve what the model could not when its class was made."""
+    try:
+        if model.model_rebuild(raise_errors=False):
+            return
+        model.model_rebuild(_types_namespace=callers_names())
+    except NameError as error:
+        raise unknown_name(model, error) from error
 
 
 def model_default(model: Any, name: str) -> Callable[[], Any] | None:
@@ -65,9 +80,41 @@ def model_maker(model: Any) -> Callable[[dict[str, Any]], Any]:
     """
     validate = model.model_validate
     if any(field.validation_alias for field in model.model_fields.values()):
-        return lambda values: validate(values, by_alias=False, by_name=True)
+        return lambda values: validate(values, by_alias=True, by_name=True)
     make: Callable[[dict[str, Any]], Any] = validate
     return make
+
+
+def partial_maker(model: Any) -> Callable[[dict[str, Any]], Any]:
+    """Return what makes an instance of the values that are there.
+
+    A required field that nobody wrote yet is absent from the instance; those
+    that are there are validated, one by one.
+
+    Raises:
+        pydantic.ValidationError: when called with values that do not fit.
+    """
+    make, validate = model_maker(model), field_validator(model)
+
+    def partial(values: dict[str, Any]) -> Any:
+        try:
+            return make(values)
+        except ValueError as error:
+            if validate is None or not _only_missing(error, values):
+                raise
+        fields = {key: validate(key, value) for key, value in values.items()}
+        return model.model_construct(set(fields), **fields)
+
+    return partial
+
+
+def _only_missing(error: Any, values: dict[str, Any]) -> bool:
+    """Tell whether nothing is wrong but that keys of the state are not there."""
+    problems = error.errors(include_url=False) if hasattr(error, "errors") else []
+    return bool(problems) and all(
+        p["type"] == "missing" and len(p["loc"]) == 1 and p["loc"][0] not in values
+        for p in problems
+    )
 
 
 def field_validator(model: Any) -> Callable[[str, Any], Any] | None:
@@ -76,35 +123,44 @@ def field_validator(model: Any) -> Callable[[str, Any], Any] | None:
     The validators of the field run, those of the whole model do not: a state
     is written key by key, and it is whole only when a node reads it.
     """
-    fields = _fields_schema(model.__pydantic_core_schema__)
-    if fields is None:
+    found = _fields_schema(model.__pydantic_core_schema__)
+    if found is None:
         return None
     from pydantic_core import SchemaValidator
 
-    check = SchemaValidator(fields).validate_assignment
+    check = SchemaValidator(*found).validate_assignment
 
     def validate(name: str, value: Any) -> Any:
-        fields: Any = check({}, name, value)  # a tuple: values, extras, names
+        try:
+            fields: Any = check({}, name, value)  # a tuple: values, extras, names
+        except KeyError:
+            # A validator that looks at other fields judges only a whole state.
+            return value
         return fields[0][name]
 
     return validate
 
 
-def _fields_schema(schema: Any) -> Any:
+def _fields_schema(schema: Any) -> tuple[Any, Any] | None:
     """Find the part of a model's core schema that describes its fields."""
-    inner = schema
+    definitions = schema.get("definitions", ())
+    by_ref = {definition["ref"]: definition for definition in definitions}
+    inner: Any = schema
+    config: dict[str, Any] = {}
     while inner["type"] != "model-fields":
-        inner = inner.get("schema")
-        if inner is None or inner["type"] == "definition-ref":
+        config = inner.get("config", config)
+        ref = inner.get("schema_ref") if inner["type"] == "definition-ref" else None
+        inner = inner.get("schema") if ref is None else by_ref.get(ref)
+        if inner is None:
             return None
     # A frozen field may not be assigned, but it may be written.
     fields = {
         name: {**field, "frozen": False} for name, field in inner["fields"].items()
     }
     inner = {**inner, "fields": fields}
-    if schema["type"] == "definitions":
-        return {**schema, "schema": inner}
-    return inner
+    if definitions:
+        inner = {"type": "definitions", "schema": inner, "definitions": definitions}
+    return inner, {**config, "frozen": False}
 
 
 # -- answers ------------------------------------------------------------------

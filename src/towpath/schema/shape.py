@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from towpath.channels.last_value import LastValue
 from towpath.constants import ROOT
 from towpath.schema.fields import class_channels, schema_hints
 from towpath.schema.hints import class_of, is_root
-from towpath.schema.pydantic import field_validator, is_model, model_maker
+from towpath.schema.pydantic import (
+    field_validator,
+    is_model,
+    model_maker,
+    partial_maker,
+)
 from towpath.types import annotated_keys, attributes_of
 
-__all__ = ("Shape", "as_update", "shape_of", "validator_of")
+__all__ = ("Shape", "as_update", "partial_shape_of", "shape_of", "validator_of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +37,26 @@ class Shape:
 
 
 def shape_of(schema: Any) -> Shape:
-    """Return how a schema reads the state."""
+    """Return how a schema reads the state.
+
+    A required key that is not there is an error of the class, when made.
+    """
     cls = class_of(schema)
-    return Shape(schema, tuple(schema_hints(schema)), is_root(schema), _maker(cls))
-
-
-def _maker(cls: Any) -> Callable[[dict[str, Any]], Any] | None:
+    make = None
     if is_model(cls):
-        return model_maker(cls)
-    if isinstance(cls, type) and dataclasses.is_dataclass(cls):
-        return _dataclass_maker(cls)
-    return None
+        make = model_maker(cls)
+    elif isinstance(cls, type) and dataclasses.is_dataclass(cls):
+        make = _dataclass_maker(cls)
+    return Shape(schema, tuple(schema_hints(schema)), is_root(schema), make)
+
+
+def partial_shape_of(schema: Any) -> Shape:
+    """Return how a schema reads a state that is not whole yet.
+
+    As `shape_of`, but a pydantic model is made of the keys that are there.
+    """
+    shape, cls = shape_of(schema), class_of(schema)
+    return replace(shape, make=partial_maker(cls)) if is_model(cls) else shape
 
 
 def _dataclass_maker(cls: type) -> Callable[[dict[str, Any]], Any]:
