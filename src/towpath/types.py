@@ -208,13 +208,14 @@ class Command(_Returnable, Generic[N]):
         has_resume: bool | None = None,
     ) -> None:
         given = resume is not MISSING
-        put = object.__setattr__
-        put(self, "graph", graph)
-        put(self, "update", update)
-        put(self, "resume", resume if given else None)
-        put(self, "goto", goto)
-        answers = given if resume is not None or has_resume is None else has_resume
-        self.__dict__["answers"] = answers
+        fields = self.__dict__  # the class is frozen
+        fields["graph"] = graph
+        fields["update"] = update
+        fields["resume"] = resume if given else None
+        fields["goto"] = goto
+        # An answer put in by `replace` is one, whatever there was before.
+        said = resume is not None or has_resume is None
+        fields["answers"] = given if said else has_resume
 
     def __repr__(self) -> str:
         shown = ", ".join(

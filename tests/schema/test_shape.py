@@ -182,7 +182,7 @@ KEYS = ("a", "b", "c", "d")
         (object(), None),
         (Data, None),
     ],
-    ids=repr,
+    ids=lambda case: type(case).__name__,
 )
 def test_what_a_value_writes(value: Any, expected: Any) -> None:
     assert expected == as_update(value, KEYS)

@@ -215,7 +215,7 @@ UPDATES = [
 
 
 @differential
-@pytest.mark.parametrize("update", UPDATES, ids=repr)
+@pytest.mark.parametrize("update", UPDATES, ids=range(len(UPDATES)))
 def test_update_writes_what_the_peers_does(update: Any) -> None:
     expected = list(theirs.Command(update=update)._update_as_tuples())
 

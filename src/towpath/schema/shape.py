@@ -89,12 +89,12 @@ def as_update(
     field at its default does not fold the default in once more.
     """
     if isinstance(value, dict):
-        if ROOT in keys and len(keys) == 1:
+        if len(keys) == 1 and ROOT in keys:
             return [(ROOT, value)]
         return list(value.items())
     if value is None:
         return []
-    if ROOT in keys and len(keys) == 1:
+    if len(keys) == 1 and ROOT in keys:
         return [(ROOT, value)]
     cls = type(value)
     if cls is type or not annotated_keys(cls):
