@@ -1,0 +1,77 @@
+"""What the documents say is true: their examples run, and no page is missing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from towpath.errors import CODES, TowpathError
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / "docs" / "errors"
+BLOCK = re.compile(r"^```python(?P<words>[^\n]*)\n(?P<code>.*?)^```$", re.M | re.S)
+
+
+def blocks(path: Path) -> list[tuple[str, str]]:
+    """Return the examples of a page, with what stands behind ```python."""
+    text = path.read_text("utf-8")
+    found = []
+    for match in BLOCK.finditer(text):
+        # Empty lines in front put the right line numbers into tracebacks.
+        lines = "\n" * (text.count("\n", 0, match.start()) + 1)
+        found.append((match["words"].strip(), lines + match["code"]))
+    return found
+
+
+def run(path: Path, code: str, namespace: dict[str, object]) -> None:
+    exec(compile(code, str(path), "exec"), namespace)
+
+
+def test_examples_of_the_readme_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "readme"}
+    for _, code in blocks(ROOT / "README.md"):
+        run(ROOT / "README.md", code, namespace)
+
+
+def test_every_error_code_has_a_page():
+    pages = {path.stem for path in PAGES.glob("TP-*.md")}
+    assert set(CODES) == pages
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_a_page_names_its_error(code):
+    text = (PAGES / f"{code}.md").read_text("utf-8")
+    assert text.startswith(f"# {code}: {CODES[code].__name__}\n")
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_the_example_of_a_page_raises_its_error_and_the_fix_does_not(
+    code, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    page = PAGES / f"{code}.md"
+    namespace: dict[str, object] = {"__name__": code}
+    for words, text in blocks(page):
+        if words == "raises":
+            with pytest.raises(TowpathError) as caught:
+                run(page, text, namespace)
+            assert code == caught.value.code
+            assert code in str(caught.value)
+        else:
+            assert words == ""
+            run(page, text, namespace)
+
+
+def test_change_fragments_are_named_by_their_kind():
+    for path in (ROOT / "changes").iterdir():
+        assert re.fullmatch(r"[\w-]+\.(added|changed|fixed|removed)\.md", path.name)
+        assert path.read_text("utf-8").strip()
+
+
+def test_links_between_documents_lead_somewhere():
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
+        for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
