@@ -83,6 +83,14 @@ class Semantics:
     `metadata`, or plain values of `configurable` as well. Those may be
     secrets, and metadata is searched and shown."""
 
+    shared_limit: bool = True
+    """Subgraphs take their supersteps from the limit of the run around them.
+    The peer counts each graph by itself, so that nesting multiplies it."""
+
+    inner_modes: tuple[str, ...] = ()
+    """Stream modes whose chunks leave subgraphs without `subgraphs=True`. The
+    peer lets tokens and custom chunks out, and keeps the rest in."""
+
     def stores(self, key: str, value: object) -> bool:
         """Tell whether an entry of `configurable` enters the metadata."""
         return (
@@ -110,6 +118,8 @@ LANGGRAPH: Final = Semantics(
     strict_codec=False,
     unsaved_prompts="return",
     store_metadata="configurable",
+    shared_limit=False,
+    inner_modes=("messages", "custom"),
 )
 """The default under the drop-in import."""
 
