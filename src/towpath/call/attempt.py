@@ -1,0 +1,335 @@
+"""One attempt of one node, as a generator of calls.
+
+`attempt` yields each call into user code and is sent the result; it turns
+whatever happens into the task's outcome. `run_blocking` makes the calls in
+this thread, `run_async` awaits them in the running loop. Both enter the same
+copied context, so that `interrupt()` and its kind work alike in either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextvars import Context, copy_context
+from random import random
+from time import monotonic
+from typing import Any, Final
+
+from towpath.call.mutation import Watch
+from towpath.call.scope import RunScope, TaskContext
+from towpath.constants import END, MISSING
+from towpath.context import current
+from towpath.errors import (
+    ColourError,
+    GraphBubbleUp,
+    GraphInterrupt,
+    NodeCancelledError,
+    ParentCommand,
+)
+from towpath.plan import Action, Scratchpad, View, action_of
+from towpath.step.prepare import read
+from towpath.step.project import update_of
+from towpath.step.tasks import Task, Write
+from towpath.step.writes import branch_writes, fresh_values, merged, updates_of
+from towpath.types import Command, Send
+
+Hop = Callable[[Callable[[], Any]], Awaitable[Any]]
+EXHAUSTED: Final = object()
+# Results of these types are updates; only others might be runnables themselves.
+PLAIN: Final = frozenset({dict, type(None), list, tuple, str, int, bool, Command})
+
+
+class Call:
+    """One call into user code: which action, and with what."""
+
+    __slots__ = ("acall", "args", "call", "kwargs", "name")
+
+    def __init__(self, action: Action, arg: Any, context: TaskContext) -> None:
+        self.name = action.name
+        self.call = action.call
+        self.acall = action.acall
+        self.args = (arg,)
+        self.kwargs: dict[str, Any] = {}
+        if action.inject:
+            self.kwargs = {n: context.injected(what) for n, what in action.inject}
+
+
+class Next:
+    """The next item of a generator node; `EXHAUSTED` when there is none."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+
+
+Attempt = Generator[Call | Next, Any, None]
+
+
+def attempt(scope: RunScope, task: Task, context: TaskContext) -> Attempt:
+    """Run the task's node and its branches; leave the outcome on the task."""
+    task.attempt += 1
+    task.asked = 0
+    try:
+        if task.error is not None:
+            raise task.error
+        task.writes = yield from result(scope, task, context)
+    except GraphInterrupt as error:
+        question = context.question or error
+        task.interrupts = tuple(question.args[0])
+        task.halted = True
+        context.question = None
+    except BaseException as error:
+        fail(task, error)
+    if context.question is not None:
+        context.warn_swallowed()
+        task.interrupts = tuple(context.question.args[0])
+        task.halted = True
+        task.error, task.writes = None, []
+
+
+def result(
+    scope: RunScope, task: Task, context: TaskContext
+) -> Generator[Call | Next, Any, list[Write]]:
+    """Call the node, then its branches, and return all that they write."""
+    spec, plan = task.spec, scope.plan
+    action = spec.action
+    output = task.output
+    if output is MISSING:
+        output = task.input
+        if action is not None:
+            watch = Watch(plan, task) if plan.debug else None
+            try:
+                output = yield Call(action, task.input, context)
+            except ParentCommand as error:
+                output = for_here(scope, error)
+            if type(output) not in PLAIN and is_runnable(output):
+                inner = action_of(output, task.name)
+                output = yield Call(inner, task.input, context)
+            if watch is not None:
+                watch.check(output)
+    if action is not None and action.yields and task.output is MISSING:
+        writes = yield from drain(scope, task, output)
+    else:
+        writes = updates_of(plan, spec, output)
+    if spec.branches:
+        own = tuple(writes)
+        for branch in spec.branches:
+            view = branch_view(scope, task, own, branch.view)
+            answer = yield Call(branch.path, view, context)
+            writes.extend(branch_writes(plan, spec, branch, answer))
+    if spec.edges:
+        writes.extend(spec.edges)
+    return writes
+
+
+def drain(
+    scope: RunScope, task: Task, items: Any
+) -> Generator[Next, Any, list[Write]]:
+    """Take what a generator node yields: told at once, folded at the end."""
+    writes: list[Write] = []
+    while True:
+        item = yield Next(items)
+        if item is EXHAUSTED:
+            return merged(scope.plan, writes)
+        part = updates_of(scope.plan, task.spec, item)
+        writes.extend(part)
+        if "updates" in scope.heard and not task.abandoned:
+            ns = tuple(scope.req.ns.split("|")) if scope.req.ns else ()
+            update = update_of(part, scope.req.keys)
+            scope.emit((ns, "updates", {task.name: update}))
+
+
+def branch_view(
+    scope: RunScope, task: Task, writes: tuple[Write, ...], view: View
+) -> Any:
+    """What a path function sees: the step's state with the node's writes in it."""
+    state = scope.req.state
+    assert state is not None
+    values = fresh_values(scope.plan, state, writes)
+    pad = Scratchpad(task.origin.step, scope.req.limit)
+    return read(scope.plan, values, view, pad)
+
+
+def for_here(scope: RunScope, error: ParentCommand) -> Command[Any]:
+    """Take a subgraph's command for its parent, or pass it further up.
+
+    It is for the nearest graph above that has the nodes it goes to.
+    """
+    command: Command[Any] = error.args[0]
+    goto = command.goto
+    targets = [goto] if isinstance(goto, str | Send) else list(goto)
+    names = [t.node if isinstance(t, Send) else t for t in targets]
+    nodes = scope.plan.nodes
+    if scope.req.nested and any(n not in nodes and n != END for n in names):
+        raise error
+    return Command(update=command.update, goto=command.goto)
+
+
+def is_runnable(output: Any) -> bool:
+    return (
+        not isinstance(output, type)
+        and hasattr(output, "invoke")
+        and hasattr(output, "ainvoke")
+    )
+
+
+def fail(task: Task, error: BaseException) -> None:
+    """Keep an error as the task's outcome, and say on it where it came from."""
+    task.error = error
+    task.writes = []
+    task.failed_at = monotonic()
+    task.jitter = random()  # noqa: S311 - spreads retries, guards nothing
+    if not isinstance(error, GraphBubbleUp) and not task.noted(error):
+        error.add_note(
+            f"During task with name '{task.name}' and id '{task.id}' "
+            f"(step {task.origin.step})"
+        )
+
+
+def entered(scope: RunScope, context: TaskContext) -> Context:
+    """A context of this attempt's own, with the task set in it."""
+    ctx = scope.base.copy() if scope.base is not None else copy_context()
+    ctx.run(current.set, context)
+    return ctx
+
+
+def started(scope: RunScope, task: Task) -> TaskContext:
+    """Note that an attempt begins."""
+    if task.timeout is not None or task.spec.retry:
+        task.start_clock(monotonic())
+    return TaskContext(scope, task)
+
+
+def run_blocking(scope: RunScope, task: Task) -> Task:
+    """Run an attempt in this thread."""
+    context = started(scope, task)
+    ctx = entered(scope, context)
+    if scope.trace is not None:
+        scope.trace.enter(task, context, ctx)
+    steps = attempt(scope, task, context)
+    try:
+        call = next(steps)
+        while True:
+            try:
+                value = blocking(call, ctx)
+            except BaseException as error:
+                call = steps.throw(error)
+            else:
+                call = steps.send(value)
+    except StopIteration:
+        pass
+    if scope.trace is not None:
+        scope.trace.leave(task, context, ctx)
+    return task
+
+
+def blocking(call: Call | Next, ctx: Context) -> Any:
+    """Make one call, or take one item, in this thread."""
+    if type(call) is Call:
+        if call.call is None:
+            raise wrong_colour(call.name)
+        value = ctx.run(call.call, *call.args, **call.kwargs)
+        if type(value) not in PLAIN and isinstance(value, Coroutine):
+            value.close()
+            raise wrong_colour(call.name)
+        return value
+    return ctx.run(next_item, call.items)
+
+
+def next_item(items: Any) -> Any:
+    """The next update of a generator; what it returns counts as the last."""
+    try:
+        return next(items)
+    except StopIteration as stop:
+        # An exhausted generator asked once more returns None, which ends it.
+        return EXHAUSTED if stop.value is None else stop.value
+
+
+def wrong_colour(name: str) -> ColourError:
+    return ColourError(
+        f"`{name}` is async, and this is a blocking run",
+        hint="use ainvoke, astream or another async method of the graph",
+    )
+
+
+async def run_async(scope: RunScope, task: Task, hop: Hop) -> Task:
+    """Run an attempt in the running loop; blocking calls go through `hop`."""
+    context = started(scope, task)
+    ctx = entered(scope, context)
+    if scope.trace is not None:
+        scope.trace.enter(task, context, ctx)
+    steps = attempt(scope, task, context)
+    try:
+        call = next(steps)
+        while True:
+            try:
+                value = await awaiting(call, ctx, hop)
+            except BaseException as error:
+                call = steps.throw(cancelled_by_node(task, error))
+            else:
+                call = steps.send(value)
+    except StopIteration:
+        pass
+    if scope.trace is not None:
+        scope.trace.leave(task, context, ctx)
+    return task
+
+
+def cancelled_by_node(task: Task, error: BaseException) -> BaseException:
+    """Tell a node that cancelled itself from a run that is being cancelled."""
+    if isinstance(error, asyncio.CancelledError):
+        running = asyncio.current_task()
+        if running is not None and not running.cancelling() and not task.abandoned:
+            own = NodeCancelledError(task.name)
+            own.__cause__ = error
+            return own
+    return error
+
+
+async def awaiting(call: Call | Next, ctx: Context, hop: Hop) -> Any:
+    """Make one call, or take one item: await what is async, hop for the rest."""
+    if type(call) is Next:
+        if hasattr(call.items, "__anext__"):
+            return await in_context(ctx, next_async(call.items))
+        return await hop(lambda: ctx.run(next_item, call.items))
+    assert isinstance(call, Call)
+    if call.acall is not None:
+        value = ctx.run(call.acall, *call.args, **call.kwargs)
+    else:
+        blocking_call, args, kwargs = call.call, call.args, call.kwargs
+        assert blocking_call is not None
+        value = await hop(lambda: ctx.run(blocking_call, *args, **kwargs))
+    if type(value) not in PLAIN and hasattr(value, "__await__"):
+        return await in_context(ctx, value)
+    return value
+
+
+async def next_async(items: Any) -> Any:
+    try:
+        return await items.__anext__()
+    except StopAsyncIteration:
+        return EXHAUSTED
+
+
+@types.coroutine
+def in_context(ctx: Context, awaitable: Any) -> Generator[Any, Any, Any]:
+    """Await something with every step of it run in `ctx`.
+
+    A task of its own would cost five microseconds; this costs a context entry
+    per suspension.
+    """
+    steps = awaitable.__await__()
+    send = steps.send if hasattr(steps, "send") else lambda _: next(steps)
+    try:
+        waited = ctx.run(send, None)
+        while True:
+            try:
+                value = yield waited
+            except BaseException as error:
+                waited = ctx.run(steps.throw, error)
+            else:
+                waited = ctx.run(send, value)
+    except StopIteration as stop:
+        return stop.value

@@ -1,0 +1,244 @@
+"""What user code sees of the run around it.
+
+`RunScope` belongs to one run, `TaskContext` to one attempt of one task; the
+latter is what `towpath.context.current` holds while a node runs. Configs,
+runtimes and ids are made when something asks for them, and not before.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from contextvars import Context
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from towpath.constants import CONF, CONFIG_KEY_RUNTIME, CONFIG_KEY_TASK_ID
+from towpath.context import RunnableConfig
+from towpath.errors import GraphInterrupt, NoCheckpointerError
+from towpath.kernel.request import Request
+from towpath.plan import Plan
+from towpath.runtime import ExecutionInfo, Runtime
+from towpath.step.tasks import Task, path_key, question_id
+from towpath.types import Interrupt
+
+
+class RunScope:
+    """What all tasks of one run share.
+
+    `emit` takes chunks from any thread; `heard` are the modes that somebody
+    listens to, `live` says that chunks must get out while nodes still run.
+    """
+
+    __slots__ = (
+        "base",
+        "closed",
+        "config",
+        "context",
+        "emit",
+        "heard",
+        "inner_modes",
+        "live",
+        "plan",
+        "req",
+        "run_id",
+        "store",
+        "trace",
+    )
+
+    def __init__(
+        self,
+        plan: Plan,
+        req: Request,
+        config: Mapping[str, Any],
+        *,
+        context: Any = None,
+        store: Any = None,
+        live: bool = False,
+        inner_modes: frozenset[str] = frozenset(),
+    ) -> None:
+        self.plan = plan
+        self.req = req
+        self.config = config
+        self.context = context
+        self.store = store
+        self.live = live
+        self.emit = req.emit
+        self.heard = req.modes
+        self.inner_modes = inner_modes
+        self.base: Context | None = None
+        self.closed = False
+        self.run_id = config.get("run_id")
+        self.trace: Any = None
+
+
+class TaskContext:
+    """The ambient task: one attempt of one node, as user code sees it."""
+
+    __slots__ = ("_config", "_runtime", "local", "question", "scope", "task")
+
+    def __init__(self, scope: RunScope, task: Task) -> None:
+        self.scope = scope
+        self.task = task
+        self.question: GraphInterrupt | None = None
+        self.local: Any = None
+        self._config: RunnableConfig | None = None
+        self._runtime: Runtime[Any] | None = None
+
+    def ask(self, value: Any, response_schema: Any) -> Any:
+        """Return the answer to the task's next question, or park the task."""
+        task, req = self.task, self.scope.req
+        if req.saver is None and self.scope.plan.semantics.unsaved_prompts == "error":
+            raise NoCheckpointerError(
+                f"node `{task.name}` called interrupt(), but the graph has no "
+                "checkpointer, so nobody could answer",
+                hint="compile(checkpointer=InMemorySaver()) or a durable one",
+            )
+        if self.question is not None:
+            raise self.question
+        index = task.asked
+        task.asked += 1
+        if index < len(task.answers):
+            return task.answers[index]
+        if task.fresh_answers:
+            task.answers.append(task.fresh_answers.pop(0))
+            return task.answers[index]
+        question = Interrupt(
+            value=value,
+            id=question_id(task.ns, index),
+            response_schema=response_schema,
+        )
+        self.park(GraphInterrupt((question,)))
+        assert self.question is not None
+        raise self.question
+
+    def park(self, question: GraphInterrupt) -> None:
+        """Note that a question was asked: it stays asked, whoever catches it."""
+        self.question = question
+
+    @property
+    def writer(self) -> Callable[[Any], None]:
+        """Sends its argument to listeners of the `custom` stream."""
+        return self.write
+
+    def write(self, chunk: Any) -> None:
+        self.beat_auto()
+        if "custom" in self.scope.heard and not self.task.abandoned:
+            self.scope.emit((self.ns_parts(), "custom", chunk))
+
+    def ns_parts(self) -> tuple[str, ...]:
+        ns = self.scope.req.ns
+        return tuple(ns.split("|")) if ns else ()
+
+    def heartbeat(self) -> None:
+        """Tell that the task is alive; puts off its idle timeout."""
+        self.task.beat = monotonic()
+
+    def beat_auto(self) -> None:
+        limit = self.task.timeout
+        if limit is not None and limit.refresh_on == "auto":
+            self.task.beat = monotonic()
+
+    @property
+    def store(self) -> Any:
+        return self.scope.store
+
+    @property
+    def runtime(self) -> Runtime[Any]:
+        if self._runtime is None:
+            scope, task = self.scope, self.task
+            self._runtime = Runtime(
+                context=scope.context,
+                store=scope.store,
+                stream_writer=self.write,
+                heartbeat=self.heartbeat,
+                execution_info=self.execution_info(),
+                control=scope.req.control,
+            )
+        return self._runtime
+
+    def execution_info(self) -> ExecutionInfo:
+        scope, task = self.scope, self.task
+        return ExecutionInfo(
+            checkpoint_id=task.origin.checkpoint_id,
+            checkpoint_ns=task.ns,
+            task_id=task.id,
+            thread_id=scope.req.thread_id,
+            run_id=None if scope.run_id is None else str(scope.run_id),
+            node_attempt=max(task.attempt, 1),
+            node_first_attempt_time=task.first_at or None,
+        )
+
+    @property
+    def config(self) -> RunnableConfig:
+        """The run's config with what tells of this task added to it."""
+        if self._config is None:
+            self._config = self.make_config()
+        return self._config
+
+    def make_config(self) -> RunnableConfig:
+        scope, task = self.scope, self.task
+        config: dict[str, Any] = dict(scope.config)
+        config["metadata"] = {
+            **(config.get("metadata") or {}),
+            **task.spec.metadata,
+            "langgraph_step": task.origin.step,
+            "langgraph_node": task.name,
+            "langgraph_triggers": task.triggers,
+            "langgraph_path": task.path,
+            "langgraph_checkpoint_ns": task.ns,
+        }
+        configurable = dict(config.get(CONF) or {})
+        if scope.req.thread_id is not None:
+            configurable["thread_id"] = scope.req.thread_id
+        configurable["checkpoint_ns"] = task.ns
+        configurable["checkpoint_id"] = None
+        configurable[CONFIG_KEY_TASK_ID] = task.id
+        configurable[CONFIG_KEY_RUNTIME] = self.runtime
+        config[CONF] = configurable
+        config.setdefault("tags", [])
+        return config  # type: ignore[return-value] # built key by key
+
+    def injected(self, what: str) -> Any:
+        """The value for an injected parameter."""
+        if what == "config":
+            return self.config
+        if what == "runtime":
+            return self.runtime
+        if what == "store":
+            return self.scope.store
+        if what == "writer":
+            return self.write
+        if what == "error":
+            return self.task.failure
+        return self.runtime.previous
+
+    def warn_swallowed(self) -> None:
+        """Name the code that caught a question which has been asked all the same."""
+        where = swallowed_at(self.question)
+        warnings.warn(
+            f"node `{self.task.name}` caught the interrupt it raised ({where}); "
+            "the task waits for the answer all the same. Let GraphInterrupt pass, "
+            "for example with `except GraphBubbleUp: raise` before `except "
+            "Exception`.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def swallowed_at(question: BaseException | None) -> str:
+    """Where the outermost frame stands that an interrupt got through to."""
+    trace = question.__traceback__ if question is not None else None
+    if trace is None:
+        return "place unknown"
+    code = trace.tb_frame.f_code
+    return f"in {code.co_name}, {code.co_filename}:{trace.tb_lineno}"
+
+
+def task_key(task: Task) -> str:
+    return path_key(task.path)
+
+
+__all__ = ["RunScope", "TaskContext"]

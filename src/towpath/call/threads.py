@@ -1,0 +1,115 @@
+"""Threads to run nodes in.
+
+A run borrows threads from a process-wide stock, up to a width of its own, and
+gives each of them task after task until none is waiting. The stock has no
+upper bound of its own, because a node may run a graph that needs threads in
+turn: a bounded stock would dead-lock. Threads that stay idle end.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+Job = Callable[[], None]
+IDLE_S: Final = 10.0
+DEFAULT_WIDTH: Final = min(32, (os.cpu_count() or 1) + 4)
+
+
+class Stock:
+    """Idle threads of the process, the most recently used on top."""
+
+    def __init__(self) -> None:
+        self.idle: deque[SimpleQueue[Job]] = deque()
+
+    def run(self, job: Job) -> None:
+        """Run a job in an idle thread, or in a new one."""
+        try:
+            box = self.idle.pop()
+        except IndexError:
+            box = SimpleQueue()
+            thread = threading.Thread(
+                target=self.serve, args=(box,), name="towpath-node", daemon=True
+            )
+            box.put(job)
+            thread.start()
+        else:
+            box.put(job)
+
+    def serve(self, box: SimpleQueue[Job]) -> None:
+        while True:
+            try:
+                job = box.get(timeout=IDLE_S)
+            except Empty:
+                if self.retire(box):
+                    return
+                continue
+            job()
+            del job  # a waiting thread must not keep a finished run alive
+            self.idle.append(box)
+
+    def retire(self, box: SimpleQueue[Job]) -> bool:
+        """Leave the stock, unless a job is already on its way."""
+        try:
+            self.idle.remove(box)
+        except ValueError:
+            return False
+        return True
+
+
+STOCK: Final = Stock()
+
+
+class Lanes:
+    """The threads of one run: at most `width` jobs at once, in order of arrival."""
+
+    def __init__(self, width: int | None = None) -> None:
+        self.width = width or DEFAULT_WIDTH
+        self.waiting: deque[tuple[Any, Job]] = deque()
+        self.busy = 0
+        self.lock = threading.Lock()
+
+    def submit(self, key: Any, job: Job) -> None:
+        """Run a job as soon as a lane is free; `key` names it for `drop`."""
+        with self.lock:
+            self.waiting.append((key, job))
+            if self.busy >= self.width:
+                return
+            self.busy += 1
+        STOCK.run(self.work)
+
+    def work(self) -> None:
+        while True:
+            with self.lock:
+                if not self.waiting:
+                    self.busy -= 1
+                    return
+                _, job = self.waiting.popleft()
+            job()
+
+    def drop(self, keys: set[Any]) -> set[Any]:
+        """Take back jobs that have not begun, and return their keys."""
+        with self.lock:
+            dropped = {key for key, _ in self.waiting if key in keys}
+            self.waiting = deque(
+                entry for entry in self.waiting if entry[0] not in dropped
+            )
+        return dropped
+
+    def widen(self) -> None:
+        """Make up for a lane that is lost to an abandoned job."""
+        with self.lock:
+            self.width += 1
+            if not self.waiting:
+                return
+            self.busy += 1
+        STOCK.run(self.work)
+
+    def narrow(self) -> None:
+        """Take that back when the job has ended after all."""
+        with self.lock:
+            self.width -= 1

@@ -1,0 +1,137 @@
+"""What both drivers do alike: stamps, deadlines, and the shape of saver calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any, Final
+
+from towpath.checkpoint.base.id import checkpoint_id
+from towpath.kernel.commands import Alarm, Expired, Fetch, FetchAll, Persist, Record
+from towpath.kernel.request import Chunk
+from towpath.kernel.settle import seconds_of
+from towpath.step.isolate import isolate
+from towpath.step.tasks import Task
+
+# Checkpoints that may wait behind a run before it is made to wait for them.
+BACKLOG: Final = 4
+
+
+class Woken:
+    """A task with a time limit has begun: look at the deadlines again."""
+
+
+WOKEN: Final = Woken()
+
+
+def now_text() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def stamp(command: Persist) -> tuple[str, str]:
+    """Give a checkpoint its id and time; the reply to `Persist`."""
+    checkpoint = command.checkpoint
+    if "id" not in checkpoint:
+        checkpoint["id"] = checkpoint_id()
+        checkpoint["ts"] = now_text()
+    return checkpoint["id"], checkpoint["ts"]
+
+
+def dated(chunk: Chunk) -> Chunk:
+    """Put the time on a `debug` chunk; the program has no clock."""
+    if chunk[1] == "debug":
+        chunk[2]["timestamp"] = now_text()
+    return chunk
+
+
+def is_inline(saver: Any) -> bool:
+    """Whether a saver never blocks, so that no thread is needed to call it."""
+    capabilities = getattr(saver, "capabilities", None)
+    return bool(capabilities is not None and capabilities.inline)
+
+
+def captured(command: Persist | Record) -> Persist | Record:
+    """Copy what is stored later, so that it is the value of this moment."""
+    if isinstance(command, Record):
+        command.writes = [(channel, isolate(value)) for channel, value in command.writes]
+        return command
+    values = command.checkpoint["channel_values"]
+    for name in command.versions:
+        if name in values:
+            values[name] = isolate(values[name])
+    command.writes = [
+        (task, path, [(channel, isolate(value)) for channel, value in writes])
+        for task, path, writes in command.writes
+    ]
+    return command
+
+
+def saver_call(command: Persist | Record | Fetch | FetchAll) -> tuple[str, Any, Any]:
+    """A storage command as (method, arguments, keywords) of its saver."""
+    if isinstance(command, Persist):
+        args = (
+            command.config,
+            command.checkpoint,
+            command.metadata,
+            command.versions,
+        )
+        if command.writes:
+            return "commit", (*args, command.writes), {}
+        return "put", args, {}
+    if isinstance(command, Record):
+        args = (command.config, command.writes, command.task_id, command.path)
+        return "put_writes", args, {}
+    if isinstance(command, Fetch):
+        return "get_tuple", (command.config,), {}
+    options = {"filter": command.filter, "before": command.before}
+    return "list", (command.config,), {**options, "limit": command.limit}
+
+
+class Deadlines:
+    """When a waiting driver must wake up by itself, and why."""
+
+    __slots__ = ("step_s", "step_started")
+
+    def __init__(self, step_s: float | None) -> None:
+        self.step_s = step_s
+        self.step_started = 0.0
+
+    def begin_step(self) -> None:
+        if self.step_s is not None:
+            self.step_started = monotonic()
+
+    def due(
+        self, tasks: Sequence[Task], until: float | None
+    ) -> tuple[float | None, Expired | Alarm | None]:
+        """Seconds to the next deadline and None, or the event that is due now."""
+        now = monotonic()
+        nearest = until
+        if until is not None and until <= now:
+            return None, Alarm()
+        if self.step_s is not None and tasks:
+            moment = self.step_started + self.step_s
+            if moment <= now:
+                return None, Expired(None, "step", now - self.step_started)
+            nearest = moment if nearest is None else min(nearest, moment)
+        for task in tasks:
+            for kind, moment in limits(task):
+                if moment <= now:
+                    task.failed_at = now
+                    return None, Expired(task, kind, now - task.started)
+                nearest = moment if nearest is None else min(nearest, moment)
+        return (None if nearest is None else nearest - now), None
+
+
+def limits(task: Task) -> list[tuple[Any, float]]:
+    """The moments at which a running task's time limits pass."""
+    policy = task.timeout
+    if policy is None or not task.started:
+        return []
+    found: list[tuple[Any, float]] = []
+    run_s, idle_s = seconds_of(policy.run_timeout), seconds_of(policy.idle_timeout)
+    if run_s is not None:
+        found.append(("run", task.started + run_s))
+    if idle_s is not None:
+        found.append(("idle", max(task.started, task.beat) + idle_s))
+    return found

@@ -1,0 +1,356 @@
+"""The asyncio driver.
+
+It runs a program in the running loop. A lone async task is awaited in place;
+several become asyncio tasks; blocking nodes run in threads. A cancellation
+reaches the program as an event, so that it can record what is done, and is
+raised again when it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextvars import copy_context
+from time import monotonic
+from typing import Any
+
+from towpath.call.attempt import run_async
+from towpath.call.scope import RunScope
+from towpath.call.threads import Lanes
+from towpath.drive.common import (
+    BACKLOG,
+    WOKEN,
+    Deadlines,
+    captured,
+    dated,
+    is_inline,
+    saver_call,
+    stamp,
+)
+from towpath.kernel.commands import (
+    Cancelled,
+    Fetch,
+    FetchAll,
+    Flush,
+    Launch,
+    Persist,
+    Program,
+    Recall,
+    Record,
+    Remember,
+    Stop,
+    Wait,
+)
+from towpath.kernel.request import Chunk
+from towpath.step.tasks import Task
+
+
+class Backlog:
+    """Saver calls left behind a run, awaited in order by one asyncio task."""
+
+    def __init__(self) -> None:
+        self.calls: asyncio.Queue[Callable[[], Awaitable[Any]]] = asyncio.Queue(BACKLOG)
+        self.error: BaseException | None = None
+        self.task = asyncio.get_running_loop().create_task(self.work())
+
+    async def submit(self, call: Callable[[], Awaitable[Any]]) -> None:
+        self.check()
+        await self.calls.put(call)
+
+    async def work(self) -> None:
+        while True:
+            call = await self.calls.get()
+            try:
+                if self.error is None:
+                    await call()
+            except BaseException as error:
+                self.error = error
+            self.calls.task_done()
+
+    async def flush(self) -> None:
+        await self.calls.join()
+        self.check()
+
+    def check(self) -> None:
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+
+
+class LoopDriver:
+    """Obeys one program in the running event loop."""
+
+    def __init__(self, scope: RunScope) -> None:
+        self.scope = scope
+        self.loop = asyncio.get_running_loop()
+        self.inbox: asyncio.Queue[Any] = asyncio.Queue()
+        self.outbox: deque[Chunk] = deque()
+        self.lanes: Lanes | None = None
+        self.running: dict[Task, asyncio.Task[Any]] = {}
+        self.gate: asyncio.Semaphore | None = None
+        self.backlog: Backlog | None = None
+        self.cancelled: BaseException | None = None
+        self.events: deque[Any] = deque()
+        self.deadlines = Deadlines(scope.req.step_timeout)
+
+    def emit(self, chunk: Chunk) -> None:
+        """Take a chunk from the loop or from any thread."""
+        if not self.scope.live:
+            self.outbox.append(chunk)
+            return
+        try:
+            here = asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            here = False
+        if here:
+            self.inbox.put_nowait(chunk)
+        else:
+            self.loop.call_soon_threadsafe(self.inbox.put_nowait, chunk)
+
+    async def run(self, program: Program[Any]) -> Any:
+        """Obey a program to its end and return what it returns."""
+        outcome: list[Any] = []
+        async for _ in self.stream(program, outcome):
+            pass
+        return outcome[0]
+
+    async def stream(
+        self, program: Program[Any], outcome: list[Any]
+    ) -> AsyncGenerator[Chunk, None]:
+        """Obey a program; yield chunks as they come; leave the end in `outcome`."""
+        outbox = self.outbox
+        self.scope.base = copy_context()
+        try:
+            command = next(program)
+            while True:
+                try:
+                    while outbox:
+                        yield dated(outbox.popleft())
+                    if self.scope.live:
+                        for chunk in self.arrived():
+                            yield chunk
+                    if type(command) is Wait:
+                        reply = await self.next_item(command)
+                        while type(reply) is tuple:
+                            yield dated(reply)
+                            reply = await self.next_item(command)
+                    else:
+                        reply = await self.obey(command)
+                except (GeneratorExit, asyncio.CancelledError) as error:
+                    await self.close(program, command, error)
+                    raise
+                except BaseException as error:
+                    command = program.throw(error)
+                else:
+                    command = program.send(reply)
+        except StopIteration as stop:
+            outcome.append(stop.value)
+        finally:
+            if self.backlog is not None:
+                self.backlog.task.cancel()
+        while outbox:
+            yield dated(outbox.popleft())
+        for chunk in self.arrived():
+            yield chunk
+
+    async def close(
+        self, program: Program[Any], command: Any, error: BaseException
+    ) -> None:
+        """The caller wants no more: let the program end in order."""
+        self.cancelled = error
+        self.scope.closed = True
+        self.events.append(Cancelled(error))
+        try:
+            while True:
+                try:
+                    if type(command) is Wait:
+                        reply = await self.next_item(command)
+                        while type(reply) is tuple:
+                            reply = await self.next_item(command)
+                    else:
+                        reply = await self.obey(command)
+                except Exception as failure:
+                    command = program.throw(failure)
+                else:
+                    command = program.send(reply)
+        except StopIteration:
+            pass
+        except BaseException as raised:
+            if raised is not error:
+                raise
+
+    async def obey(self, command: Any) -> Any:
+        """Do what a command says; the closed set, one line each."""
+        kind = type(command)
+        if kind is Launch:
+            return await self.launch(command)
+        if kind is Persist:
+            reply = stamp(command)
+            if command.how != "hold":
+                await self.store(command)
+            return reply
+        if kind is Record:
+            return await self.store(command)
+        if kind is Fetch:
+            return await self.ask_saver(command)
+        if kind is FetchAll:
+            return await self.ask_saver_all(command)
+        if kind is Stop:
+            return self.stop(command)
+        if kind is Flush:
+            return await self.backlog.flush() if self.backlog else None
+        if kind is Recall:
+            return await command.cache.aget(command.keys)
+        assert kind is Remember
+        pair = {command.key: (command.writes, command.ttl)}
+        return await command.cache.aset(pair)
+
+    # -- tasks --------------------------------------------------------------
+
+    async def launch(self, command: Launch) -> Sequence[Any]:
+        """Await a lone task here; make asyncio tasks of several."""
+        tasks = command.tasks
+        if self.cancelled is not None:
+            return (Cancelled(self.cancelled),)
+        if len(tasks) == 1 and self.runs_here(tasks[0]):
+            return (await run_async(self.scope, tasks[0], self.hop),)
+        self.deadlines.begin_step()
+        width = self.scope.config.get("max_concurrency")
+        if width and self.gate is None:
+            self.gate = asyncio.Semaphore(width)
+        for task in tasks:
+            self.running[task] = self.loop.create_task(self.work(task))
+        return ()
+
+    def runs_here(self, task: Task) -> bool:
+        spec = task.spec
+        if spec.action is None and not spec.branches:
+            return True
+        return (
+            not self.scope.live
+            and task.timeout is None
+            and self.deadlines.step_s is None
+        )
+
+    async def work(self, task: Task) -> None:
+        """An asyncio task's job: run a task and hand it back."""
+        try:
+            if self.gate is None:
+                await self.attempt(task)
+            else:
+                async with self.gate:
+                    await self.attempt(task)
+        except asyncio.CancelledError as error:
+            task.error = task.error or error
+        finally:
+            self.running.pop(task, None)
+            if not task.abandoned:
+                self.inbox.put_nowait(task)
+
+    async def attempt(self, task: Task) -> None:
+        if task.timeout is not None:
+            task.start_clock(monotonic())
+            self.inbox.put_nowait(WOKEN)
+        await run_async(self.scope, task, self.hop)
+
+    async def hop(self, job: Callable[[], Any]) -> Any:
+        """Make a blocking call in a lane and await its result."""
+        if self.lanes is None:
+            self.lanes = Lanes(self.scope.config.get("max_concurrency"))
+        future: asyncio.Future[Any] = self.loop.create_future()
+
+        def work() -> None:
+            try:
+                value = job()
+            except BaseException as error:
+                self.loop.call_soon_threadsafe(settle_error, future, error)
+            else:
+                self.loop.call_soon_threadsafe(settle_value, future, value)
+
+        self.lanes.submit(future, work)
+        return await future
+
+    def stop(self, command: Stop) -> Sequence[Task]:
+        """Cancel tasks; they hand themselves back when they have ended."""
+        for task in command.tasks:
+            job = self.running.get(task)
+            if job is not None:
+                job.cancel()
+        return ()
+
+    def arrived(self) -> list[Chunk]:
+        """The chunks that are in the inbox; events are kept for `next_item`."""
+        chunks = []
+        while not self.inbox.empty():
+            item = self.inbox.get_nowait()
+            if type(item) is tuple:
+                chunks.append(dated(item))
+            else:
+                self.events.append(item)
+        return chunks
+
+    async def next_item(self, command: Wait) -> Any:
+        """The next chunk or event."""
+        while True:
+            if self.events:
+                return self.events.popleft()
+            seconds, due = self.deadlines.due(command.tasks, command.until)
+            if due is not None:
+                return due
+            try:
+                async with asyncio.timeout(seconds):
+                    item = await self.inbox.get()
+            except TimeoutError:
+                continue
+            if item is not WOKEN and not (type(item) is Task and item.abandoned):
+                return item
+
+    # -- storage ------------------------------------------------------------
+
+    async def store(self, command: Persist | Record) -> None:
+        """Store now, or behind the run; always in the order of the commands."""
+        saver = command.saver
+        if is_inline(saver):
+            method, args, kwargs = saver_call(command)
+            getattr(saver, method)(*args, **kwargs)
+            return
+        if command.how == "behind":
+            if self.backlog is None:
+                self.backlog = Backlog()
+            method, args, kwargs = saver_call(captured(command))
+            call = getattr(saver, f"a{method}")
+            await self.backlog.submit(lambda: call(*args, **kwargs))
+            return
+        if self.backlog is not None:
+            await self.backlog.flush()
+        method, args, kwargs = saver_call(command)
+        await getattr(saver, f"a{method}")(*args, **kwargs)
+
+    async def ask_saver(self, command: Fetch) -> Any:
+        if is_inline(command.saver):
+            return command.saver.get_tuple(command.config)
+        return await command.saver.aget_tuple(command.config)
+
+    async def ask_saver_all(self, command: FetchAll) -> list[Any]:
+        method, args, kwargs = saver_call(command)
+        if is_inline(command.saver):
+            return list(getattr(command.saver, method)(*args, **kwargs))
+        rows = getattr(command.saver, f"a{method}")(*args, **kwargs)
+        return [row async for row in rows]
+
+
+def settle_value(future: asyncio.Future[Any], value: Any) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def settle_error(future: asyncio.Future[Any], error: BaseException) -> None:
+    if future.done():
+        return
+    if isinstance(error, StopIteration):
+        # A future refuses StopIteration; say what happened instead.
+        wrapped = RuntimeError("a node raised StopIteration")
+        wrapped.__cause__ = error
+        error = wrapped
+    future.set_exception(error)

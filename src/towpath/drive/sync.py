@@ -1,0 +1,320 @@
+"""The blocking driver.
+
+It runs a program in the caller's thread. A lone task runs right here; several,
+or one whose chunks or time limit cannot wait for its end, run in lanes of
+threads and come back through the inbox, the only thing other threads touch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from threading import Condition
+from time import monotonic
+from typing import Any
+
+from towpath.call.attempt import run_blocking
+from towpath.call.scope import RunScope
+from towpath.call.threads import STOCK, Lanes
+from towpath.drive.common import (
+    BACKLOG,
+    WOKEN,
+    Deadlines,
+    captured,
+    dated,
+    is_inline,
+    saver_call,
+    stamp,
+)
+from towpath.kernel.commands import (
+    Cancelled,
+    Fetch,
+    FetchAll,
+    Flush,
+    Launch,
+    Persist,
+    Program,
+    Recall,
+    Record,
+    Remember,
+    Stop,
+    Wait,
+)
+from towpath.kernel.request import Chunk
+from towpath.step.tasks import Task
+
+
+class Backlog:
+    """Saver calls that a run left behind it, made in order by one thread.
+
+    At most `BACKLOG` wait; then the run waits too. The first failure is
+    raised at the next call, and nothing is stored after it.
+    """
+
+    def __init__(self) -> None:
+        self.calls: deque[Callable[[], Any]] = deque()
+        self.changed = Condition()
+        self.working = False
+        self.error: BaseException | None = None
+
+    def submit(self, call: Callable[[], Any]) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: len(self.calls) < BACKLOG)
+            self.check()
+            self.calls.append(call)
+            if self.working:
+                return
+            self.working = True
+        STOCK.run(self.work)
+
+    def work(self) -> None:
+        while True:
+            with self.changed:
+                if not self.calls:
+                    self.working = False
+                    self.changed.notify_all()
+                    return
+                call = self.calls[0]
+            try:
+                if self.error is None:
+                    call()
+            except BaseException as error:
+                self.error = error
+            with self.changed:
+                self.calls.popleft()
+                self.changed.notify_all()
+
+    def flush(self) -> None:
+        """Wait until everything is stored."""
+        with self.changed:
+            self.changed.wait_for(lambda: not self.calls)
+            self.check()
+
+    def check(self) -> None:
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+
+
+class SyncDriver:
+    """Obeys one program in the caller's thread."""
+
+    def __init__(self, scope: RunScope) -> None:
+        self.scope = scope
+        self.inbox: SimpleQueue[Any] = SimpleQueue()
+        self.outbox: deque[Chunk] = deque()
+        self.lanes: Lanes | None = None
+        self.backlog: Backlog | None = None
+        self.cancelled: BaseException | None = None
+        self.deadlines = Deadlines(scope.req.step_timeout)
+        self.events: deque[Any] = deque()
+        self.orders: dict[type, Callable[[Any], Any]] = {
+            Launch: self.launch,
+            Stop: self.stop,
+            Persist: self.persist,
+            Record: self.record,
+            Flush: self.flush,
+            Fetch: self.ask_saver,
+            FetchAll: self.ask_saver_all,
+            Recall: lambda c: c.cache.get(c.keys),
+            Remember: lambda c: c.cache.set({c.key: (c.writes, c.ttl)}),
+        }
+
+    def emit(self, chunk: Chunk) -> None:
+        """Take a chunk from any thread."""
+        if self.scope.live:
+            self.inbox.put(chunk)
+        else:
+            self.outbox.append(chunk)
+
+    def run(self, program: Program[Any]) -> Any:
+        """Obey a program to its end and return what it returns."""
+        steps = self.stream(program)
+        try:
+            while True:
+                next(steps)
+        except StopIteration as stop:
+            return stop.value
+
+    def stream(self, program: Program[Any]) -> Generator[Chunk, None, Any]:
+        """Obey a program; yield chunks as they come."""
+        orders, outbox = self.orders, self.outbox
+        self.scope.base = copy_context()
+        try:
+            command = next(program)
+            while True:
+                try:
+                    while outbox:
+                        yield dated(outbox.popleft())
+                    if self.scope.live:
+                        yield from self.arrived()
+                    if type(command) is Wait:
+                        reply = yield from self.wait(command)
+                    else:
+                        reply = orders[type(command)](command)
+                except (GeneratorExit, KeyboardInterrupt) as error:
+                    return self.close(program, command, error)
+                except BaseException as error:
+                    command = program.throw(error)
+                else:
+                    command = program.send(reply)
+        except StopIteration as stop:
+            while outbox:
+                yield dated(outbox.popleft())
+            if self.scope.live:
+                yield from self.arrived()
+            return stop.value
+
+    def close(
+        self, program: Program[Any], command: Any, error: BaseException
+    ) -> Any:
+        """The caller wants no more: let the program end in order, then raise.
+
+        A closed generator could not store anything, so the end of the run
+        reaches the program as an event.
+        """
+        self.cancelled = error
+        self.scope.closed = True
+        self.events.append(Cancelled(error))
+        try:
+            while True:
+                try:
+                    if type(command) is Wait:
+                        reply = self.wait_quietly(command)
+                    else:
+                        reply = self.orders[type(command)](command)
+                except Exception as failure:
+                    command = program.throw(failure)
+                else:
+                    command = program.send(reply)
+        except StopIteration:
+            pass
+        except BaseException as raised:
+            if raised is not error:
+                raise
+        if isinstance(error, GeneratorExit):
+            return None
+        raise error
+
+    # -- tasks --------------------------------------------------------------
+
+    def launch(self, command: Launch) -> Sequence[Any]:
+        """Run a lone task here; give several to the lanes."""
+        tasks, scope = command.tasks, self.scope
+        if self.cancelled is not None:
+            return (Cancelled(self.cancelled),)
+        if len(tasks) == 1 and (self.runs_here(tasks[0])):
+            return (run_blocking(scope, tasks[0]),)
+        self.deadlines.begin_step()
+        if self.lanes is None:
+            self.lanes = Lanes(scope.config.get("max_concurrency"))
+        for task in tasks:
+            self.lanes.submit(task, lambda task=task: self.work(task))  # type: ignore[misc]
+        return ()
+
+    def runs_here(self, task: Task) -> bool:
+        spec = task.spec
+        if spec.action is None and not spec.branches:
+            return True
+        return (
+            not self.scope.live
+            and task.timeout is None
+            and self.deadlines.step_s is None
+        )
+
+    def work(self, task: Task) -> None:
+        """A lane's job: run a task and hand it back."""
+        if task.timeout is not None:
+            task.start_clock(monotonic())
+            self.inbox.put(WOKEN)
+        run_blocking(self.scope, task)
+        if task.abandoned and self.lanes is not None:
+            self.lanes.narrow()
+        self.inbox.put(task)
+
+    def stop(self, command: Stop) -> Sequence[Task]:
+        """Take back what has not begun; a thread that runs cannot be stopped."""
+        if self.lanes is None:
+            return ()
+        for task in command.tasks:
+            if task.abandoned:
+                self.lanes.widen()
+        return tuple(self.lanes.drop(set(command.tasks)))
+
+    def arrived(self) -> Generator[Chunk, None, None]:
+        """Yield the chunks that are in the inbox; keep the events for `wait`."""
+        while True:
+            try:
+                item = self.inbox.get_nowait()
+            except Empty:
+                return
+            if type(item) is tuple:
+                yield dated(item)
+            else:
+                self.events.append(item)
+
+    def wait(self, command: Wait) -> Generator[Chunk, None, Any]:
+        """Wait for an event, yielding the chunks that come first."""
+        while True:
+            if self.events:
+                item = self.events.popleft()
+            else:
+                seconds, due = self.deadlines.due(command.tasks, command.until)
+                if due is not None:
+                    return due
+                try:
+                    item = self.inbox.get(timeout=seconds)
+                except Empty:
+                    continue
+            if type(item) is tuple:
+                yield dated(item)
+            elif item is not WOKEN and not (type(item) is Task and item.abandoned):
+                return item
+
+    def wait_quietly(self, command: Wait) -> Any:
+        """The same when nobody takes chunks any more."""
+        steps = self.wait(command)
+        try:
+            while True:
+                next(steps)
+        except StopIteration as stop:
+            return stop.value
+
+    # -- storage ------------------------------------------------------------
+
+    def persist(self, command: Persist) -> tuple[str, str]:
+        reply = stamp(command)
+        if command.how != "hold":
+            self.store(command)
+        return reply
+
+    def record(self, command: Record) -> None:
+        self.store(command)
+
+    def store(self, command: Persist | Record) -> None:
+        """Store now, or behind the run; always in the order of the commands."""
+        if command.how == "behind" and not is_inline(command.saver):
+            if self.backlog is None:
+                self.backlog = Backlog()
+            method, args, kwargs = saver_call(captured(command))
+            call = getattr(command.saver, method)
+            self.backlog.submit(lambda: call(*args, **kwargs))
+            return
+        if self.backlog is not None:
+            self.backlog.flush()
+        method, args, kwargs = saver_call(command)
+        getattr(command.saver, method)(*args, **kwargs)
+
+    def flush(self, command: Flush) -> None:
+        del command
+        if self.backlog is not None:
+            self.backlog.flush()
+
+    def ask_saver(self, command: Fetch) -> Any:
+        return command.saver.get_tuple(command.config)
+
+    def ask_saver_all(self, command: FetchAll) -> list[Any]:
+        method, args, kwargs = saver_call(command)
+        return list(getattr(command.saver, method)(*args, **kwargs))

@@ -1,0 +1,24 @@
+"""Declaring graphs: `StateGraph` and what goes with it."""
+
+from typing import Any
+
+from towpath.constants import END, START
+from towpath.graph.state import StateGraph
+
+__all__ = (
+    "END",
+    "START",
+    "MessageGraph",
+    "MessagesState",
+    "StateGraph",
+    "add_messages",
+)
+
+
+def __getattr__(name: str) -> Any:
+    # Messages are langchain's, which is loaded only by those who use them.
+    if name in ("add_messages", "MessagesState", "MessageGraph"):
+        from towpath.graph import message
+
+        return getattr(message, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

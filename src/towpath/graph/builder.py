@@ -1,0 +1,226 @@
+"""Builder -> plan: channels, triggers and writes, worked out once.
+
+A node `x` is woken by the channel `branch:to:x`; a list-join of `a` and `b`
+into `x` by the barrier `join:a+b:x`. Edges become the constant writes that
+follow a run of their source. The names are the peer's, because they stand in
+stored checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from towpath.channels import (
+    EphemeralValue,
+    LastValueAfterFinish,
+    NamedBarrierValue,
+    NamedBarrierValueAfterFinish,
+    Topic,
+)
+from towpath.channels.base import BaseChannel
+from towpath.constants import END, ROOT, START, TASKS
+from towpath.graph.identity import identity_of
+from towpath.graph.joins import TakenBarrier
+from towpath.plan import BranchSpec, JoinSpec, NodeSpec, Plan, View
+from towpath.schema import class_channels, merge_channels, shape_of, validator_of
+from towpath.semantics import Semantics
+from towpath.types import Send
+
+if TYPE_CHECKING:
+    from towpath.graph.blueprint import Blueprint
+
+HANDLER = "__error_handler__"
+Channels = dict[str, BaseChannel[Any, Any, Any]]
+
+
+def to_channel(name: str) -> str:
+    return f"branch:to:{name}"
+
+
+def join_channel(sources: tuple[str, ...], target: str) -> str:
+    return f"join:{'+'.join(sources)}:{target}"
+
+
+class PlanMaker:
+    """Makes the plan of one blueprint; used once."""
+
+    def __init__(self, blueprint: Blueprint, semantics: Semantics) -> None:
+        self.blueprint = blueprint
+        self.semantics = semantics
+        self.state_channels: Channels = {}
+        self.managed: dict[str, Any] = {}
+        self.starts: dict[str, Any] = {}
+        self.collect()
+        self.keys = tuple(self.state_channels)
+        self.root = self.keys == (ROOT,)
+        self.views: dict[Any, View] = {}
+        self.channels: Channels = {}
+        self.joins: list[JoinSpec] = []
+
+    def collect(self) -> None:
+        """The channels of every schema the graph knows, conflicts refused."""
+        for schema in self.blueprint.all_schemas():
+            fields = class_channels(schema, self.semantics.defaults_start_reducers)
+            self.state_channels = merge_channels(self.state_channels, fields.channels)
+            self.managed.update(fields.managed)
+            self.starts.update(fields.starts)
+
+    def view(self, schema: Any) -> View:
+        """What a reader with this schema sees; shared between its readers."""
+        key = id(schema)
+        if key not in self.views:
+            shape = shape_of(schema)
+            own = tuple(k for k in shape.keys if k in self.state_channels)
+            managed = tuple(k for k in shape.keys if k in self.managed)
+            # The very tuple: readers of everything are recognised by identity.
+            keys = self.keys if len(own) == len(self.keys) else own
+            self.views[key] = View(keys, managed, shape.root, shape.make, schema)
+        return self.views[key]
+
+    def make(self, name: str, options: Mapping[str, Any]) -> Plan:
+        blueprint = self.blueprint
+        edges = self.edges()
+        nodes = {START: self.entry(edges[START])}
+        for node in blueprint.nodes:
+            nodes.update(self.node(node, edges[node]))
+        channels: Channels = {**self.state_channels, **self.channels}
+        channels[START] = EphemeralValue(blueprint.input_schema)
+        channels[TASKS] = Topic(Send, accumulate=False)
+        for key, channel in channels.items():
+            channel.key = key
+        listeners: dict[str, list[str]] = {}
+        for spec in nodes.values():
+            for trigger in spec.triggers:
+                listeners.setdefault(trigger, []).append(spec.name)
+        kinds = {key: type(channel) for key, channel in channels.items()}
+        return Plan(
+            name=name,
+            nodes=nodes,
+            channels=channels,
+            managed=self.managed,
+            listeners={key: tuple(names) for key, names in listeners.items()},
+            keys=self.keys,
+            key_set=frozenset(self.keys),
+            root=self.root,
+            input_view=self.view(blueprint.input_schema),
+            input_keys=frozenset(self.view(blueprint.input_schema).keys),
+            output_keys=self.output_keys(),
+            starts=self.starts,
+            ticking=frozenset(k for k, kind in kinds.items() if kind.ticks),
+            consuming=frozenset(
+                k for k, kind in kinds.items() if kind.consume is not BaseChannel.consume
+            ),
+            finishing=tuple(
+                k for k, kind in kinds.items() if kind.finish is not BaseChannel.finish
+            ),
+            joins=tuple(self.joins),
+            semantics=self.semantics,
+            validate=validator_of(blueprint.state_schema)
+            if self.semantics.validate_updates
+            else None,
+            context_schema=blueprint.context_schema,
+            **options,
+        )
+
+    def output_keys(self) -> tuple[str, ...] | str:
+        shape = shape_of(self.blueprint.output_schema)
+        if shape.root:
+            return ROOT
+        return tuple(k for k in shape.keys if k in self.state_channels)
+
+    def edges(self) -> dict[str, list[tuple[str, Any]]]:
+        """The constant writes after each node, and the channels they go to."""
+        writes: dict[str, list[tuple[str, Any]]] = {START: []}
+        for name, node in self.blueprint.nodes.items():
+            writes[name] = []
+            self.channels[to_channel(name)] = (
+                LastValueAfterFinish(Any) if node.defer else EphemeralValue(Any, False)
+            )
+        for source, target in sorted(self.blueprint.edges):
+            if target != END:
+                writes[source].append((to_channel(target), None))
+        for sources, target in sorted(self.blueprint.waiting_edges):
+            if target == END:
+                continue
+            policy = self.blueprint.join_policies.get((sources, target), "all")
+            if policy == "any":
+                for source in sources:
+                    writes[source].append((to_channel(target), None))
+                continue
+            channel = join_channel(sources, target)
+            self.channels[channel] = self.barrier(sources, target, policy)
+            self.joins.append(JoinSpec(channel, sources, target, policy))
+            for source in sources:
+                writes[source].append((channel, source))
+        return writes
+
+    def barrier(
+        self, sources: tuple[str, ...], target: str, policy: str
+    ) -> BaseChannel[Any, Any, Any]:
+        if policy == "taken":
+            return TakenBarrier(str, frozenset(sources))
+        if self.blueprint.nodes[target].defer:
+            return NamedBarrierValueAfterFinish(str, set(sources))
+        return NamedBarrierValue(str, set(sources))
+
+    def entry(self, edges: list[tuple[str, Any]]) -> NodeSpec:
+        """The node that passes input on."""
+        return NodeSpec(
+            START,
+            None,
+            (START,),
+            self.view(self.blueprint.input_schema),
+            edges=tuple(edges),
+            branches=self.branches(START),
+            hidden=True,
+        )
+
+    def branches(self, name: str) -> tuple[BranchSpec, ...]:
+        return tuple(
+            BranchSpec(
+                branch.name,
+                branch.path,
+                branch.ends,
+                self.view(branch.input_schema or self.input_schema(name)),
+            )
+            for branch in self.blueprint.branches.get(name, {}).values()
+        )
+
+    def input_schema(self, name: str) -> Any:
+        node = self.blueprint.nodes.get(name)
+        own = None if node is None else node.input_schema
+        return own or self.blueprint.state_schema
+
+    def node(self, name: str, edges: list[tuple[str, Any]]) -> dict[str, NodeSpec]:
+        """The spec of a node, and that of its error handler where it has one."""
+        node = self.blueprint.nodes[name]
+        defaults = self.blueprint.defaults
+        handler = node.error_handler or defaults.error_handler
+        view = self.view(self.input_schema(name))
+        retry = defaults.retry_policy if node.retry_policy is None else node.retry_policy
+        cache = node.cache_policy or defaults.cache_policy
+        triggers = [to_channel(name)]
+        triggers.extend(join.channel for join in self.joins if join.target == name)
+        spec = NodeSpec(
+            name,
+            node.action,
+            tuple(triggers),
+            view,
+            edges=tuple(edges),
+            branches=self.branches(name),
+            retry=retry or (),
+            cache=cache,
+            timeout=node.timeout or defaults.timeout,
+            error_handler=f"{HANDLER}{name}" if handler else None,
+            defer=node.defer,
+            metadata=node.metadata,
+            trace=node.trace_policy,
+            destinations=tuple(node.ends),
+            identity=identity_of(node.runnable) if cache else "",
+        )
+        made = {name: spec}
+        if handler is not None:
+            key = f"{HANDLER}{name}"
+            made[key] = NodeSpec(key, handler, (), view, handles=name)
+        return made

@@ -1,0 +1,147 @@
+"""What a builder remembers of one node, and what its function's hints say."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from towpath.errors import InvalidGraphError
+from towpath.plan import Action
+from towpath.types import CachePolicy, Command, RetryPolicy, TimeoutPolicy, TracePolicy
+
+
+@dataclass(slots=True)
+class StateNodeSpec:
+    """One node as it was added; policies left None take the graph's defaults."""
+
+    runnable: Any
+    action: Action
+    input_schema: Any = None
+    defer: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    retry_policy: tuple[RetryPolicy, ...] | None = None
+    cache_policy: CachePolicy[Any] | None = None
+    error_handler: Action | None = None
+    timeout: TimeoutPolicy | None = None
+    trace_policy: TracePolicy | None = None
+    ends: tuple[str, ...] | dict[str, str] = ()
+
+
+@dataclass(slots=True)
+class NodeDefaults:
+    """What `set_node_defaults` gives to nodes that do not say otherwise."""
+
+    retry_policy: tuple[RetryPolicy, ...] | None = None
+    cache_policy: CachePolicy[Any] | None = None
+    error_handler: Action | None = None
+    timeout: TimeoutPolicy | None = None
+
+
+def policies(
+    policy: RetryPolicy | Sequence[RetryPolicy] | None,
+) -> tuple[RetryPolicy, ...] | None:
+    """One policy or several, as a tuple; None where nothing was said."""
+    if policy is None:
+        return None
+    # A policy is itself a tuple, so it is asked for first.
+    return (policy,) if isinstance(policy, RetryPolicy) else tuple(policy)
+
+
+def name_of(action: Any) -> str:
+    """The name of a node that was added without one.
+
+    Raises:
+        InvalidGraphError: nothing in `action` can serve as a name.
+    """
+    name = getattr(action, "name", None)
+    if isinstance(name, str) and name and hasattr(action, "invoke"):
+        return name
+    while isinstance(action, functools.partial):
+        action = action.func
+    name = getattr(action, "__name__", None) or type(action).__name__
+    if name in ("", "<lambda>") and not isinstance(name, str):
+        raise InvalidGraphError("the node has no name; give one: add_node(name, fn)")
+    return str(name)
+
+
+def hinted_function(action: Any) -> Callable[..., Any] | None:
+    """The function whose annotations speak for an action."""
+    while isinstance(action, functools.partial):
+        action = action.func
+    if inspect.isfunction(action) or inspect.ismethod(action):
+        return action
+    call = getattr(type(action), "__call__", None)
+    return call if inspect.isfunction(call) else None
+
+
+def hints_of(action: Any) -> dict[str, Any]:
+    """The resolved annotations of an action, or what of them resolves."""
+    function = hinted_function(action)
+    if function is None:
+        return {}
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except Exception:  # a name that only exists while type checking
+        return dict(getattr(function, "__annotations__", {}))
+
+
+def first_parameter(action: Any) -> str | None:
+    """The name of the parameter that takes the state."""
+    function = hinted_function(action)
+    if function is None:
+        return None
+    names = list(inspect.signature(function).parameters)
+    bound = inspect.isfunction(action) or isinstance(action, functools.partial)
+    skip = 0 if bound or inspect.ismethod(action) else 1
+    return names[skip] if len(names) > skip else None
+
+
+def input_schema_of(action: Any) -> Any:
+    """The schema class that a node's first parameter is annotated with."""
+    hint = hints_of(action).get(first_parameter(action) or "")
+    origin = typing.get_origin(hint) or hint
+    if isinstance(origin, type) and typing.get_type_hints(origin):
+        return hint
+    return None
+
+
+def destinations_of(action: Any) -> tuple[str, ...]:
+    """Where a node says it goes: `-> Command[Literal["a", "b"]]`."""
+    hint = hints_of(action).get("return")
+    found: list[str] = []
+    for part in alternatives(hint):
+        if typing.get_origin(part) is Command:
+            for arg in typing.get_args(part):
+                found.extend(literals(arg))
+    return tuple(dict.fromkeys(found))
+
+
+def answers_of(path: Any) -> tuple[str, ...]:
+    """The answers a path function can give: `-> Literal["a", "b"]`."""
+    hint = hints_of(path).get("return")
+    found: list[str] = []
+    for part in alternatives(hint):
+        found.extend(literals(part))
+    return tuple(dict.fromkeys(found))
+
+
+def alternatives(hint: Any) -> list[Any]:
+    """The members of a union, of a list's item type, or the hint itself."""
+    origin = typing.get_origin(hint)
+    if origin is typing.Union or type(hint).__name__ == "UnionType":
+        return [p for arg in typing.get_args(hint) for p in alternatives(arg)]
+    if origin in (list, tuple, Sequence):
+        return [p for arg in typing.get_args(hint) for p in alternatives(arg)]
+    return [hint]
+
+
+def literals(hint: Any) -> list[Any]:
+    if typing.get_origin(hint) is typing.Literal:
+        return list(typing.get_args(hint))
+    if typing.get_origin(hint) is typing.Union or type(hint).__name__ == "UnionType":
+        return [x for arg in typing.get_args(hint) for x in literals(arg)]
+    return []

@@ -1,0 +1,99 @@
+"""Every check of a graph's wiring, and every message about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from towpath.constants import END, ROOT, START
+from towpath.errors import InvalidGraphError, nearest
+from towpath.graph.blueprint import Blueprint
+from towpath.schema import class_channels
+
+
+def validate(blueprint: Blueprint, interrupts: Iterable[str] = ()) -> None:
+    """Refuse a graph that could not run as it was meant.
+
+    Raises:
+        InvalidGraphError: says what is wrong, where, and the nearest name.
+    """
+    nodes = blueprint.nodes
+    check_sources(blueprint)
+    check_targets(blueprint)
+    check_entry(blueprint)
+    for name in interrupts:
+        if name not in nodes:
+            raise InvalidGraphError(
+                f"Interrupt node `{name}` not found", hint=nearest(name, nodes)
+            )
+    check_schemas(blueprint)
+
+
+def check_sources(blueprint: Blueprint) -> None:
+    known = {*blueprint.nodes, START}
+    for source in sorted(all_sources(blueprint)):
+        if source not in known:
+            raise InvalidGraphError(
+                f"Found edge starting at unknown node '{source}'",
+                hint=nearest(source, known),
+            )
+
+
+def check_targets(blueprint: Blueprint) -> None:
+    known = {*blueprint.nodes, END}
+    for source, target in sorted(blueprint.edges):
+        check_target(target, f"edge from `{source}`", known)
+    for sources, target in sorted(blueprint.waiting_edges):
+        check_target(target, f"join of {', '.join(f'`{s}`' for s in sources)}", known)
+    for source, several in blueprint.branches.items():
+        for branch in several.values():
+            for target in (branch.ends or {}).values():
+                check_target(target, f"branch `{branch.name}` of `{source}`", known)
+    for name, node in blueprint.nodes.items():
+        for target in node.ends:
+            check_target(target, f"node `{name}`, which declares that it", known)
+
+
+def check_target(target: str, source: str, known: Collection[str]) -> None:
+    if target not in known:
+        raise InvalidGraphError(
+            f"{source} goes to unknown node `{target}`", hint=nearest(target, known)
+        )
+
+
+def check_entry(blueprint: Blueprint) -> None:
+    if START not in all_sources(blueprint):
+        raise InvalidGraphError(
+            "Graph must have an entrypoint: nothing leads from START to a node",
+            hint='add one: add_edge(START, "first_node")',
+        )
+
+
+def all_sources(blueprint: Blueprint) -> set[str]:
+    sources = {source for source, _ in blueprint.edges}
+    sources.update(s for several, _ in blueprint.waiting_edges for s in several)
+    sources.update(source for source, several in blueprint.branches.items() if several)
+    return sources
+
+
+def check_schemas(blueprint: Blueprint) -> None:
+    """Managed values are made by the engine, so nobody can put them in or take
+    them out; and a state that is one bare value cannot have keys beside it."""
+    for what, schema in (
+        ("input", blueprint.input_schema),
+        ("output", blueprint.output_schema),
+    ):
+        if schema is blueprint.state_schema:
+            continue
+        managed = class_channels(schema).managed
+        if managed:
+            names = ", ".join(f"`{key}`" for key in managed)
+            raise InvalidGraphError(
+                f"the {what} schema has managed values: {names}",
+                hint="declare them in the state schema only",
+            )
+    kinds = {ROOT in class_channels(s).channels for s in blueprint.all_schemas()}
+    if len(kinds) > 1:
+        raise InvalidGraphError(
+            "the graph mixes a schema of keys with one that is a bare value",
+            hint="use schemas of one kind for state, input, output and nodes",
+        )

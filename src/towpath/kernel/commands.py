@@ -1,0 +1,166 @@
+"""The closed set of commands that programs yield, and the events they receive.
+
+Adding a command means touching every driver: that friction is the design.
+Storage commands carry the saver as an opaque handle, so that one program can
+read a graph and its subgraphs from different savers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from towpath.step.tasks import Task, Write
+
+R = TypeVar("R")
+Config = Mapping[str, Any]
+LateWrites = Sequence[tuple[str, str, Sequence[Write]]]
+
+
+class Launch:
+    """Start these tasks. Reply: those that have finished already, maybe none."""
+
+    __slots__ = ("tasks",)
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.tasks = tasks
+
+
+class Wait:
+    """Wait for an event, at most until a moment of the driver's clock.
+
+    Reply: a finished `Task`, or `Expired`, `Alarm`, `Cancelled`.
+    """
+
+    __slots__ = ("tasks", "until")
+
+    def __init__(self, tasks: Sequence[Task], until: float | None = None) -> None:
+        self.tasks = tasks
+        self.until = until
+
+
+class Stop:
+    """Ask running tasks to stop. Reply: those that had not even started."""
+
+    __slots__ = ("tasks",)
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.tasks = tasks
+
+
+@dataclass(slots=True)
+class Persist:
+    """Store a checkpoint, with late writes of the step that led to it.
+
+    Reply: `(id, ts)`, which the driver stamps on the checkpoint at once, also
+    when it stores it later. `how`: `wait` until it is stored, store it behind
+    the run (`behind`), or only stamp it (`hold`).
+    """
+
+    saver: Any
+    config: Config
+    checkpoint: dict[str, Any]
+    metadata: dict[str, Any]
+    versions: Mapping[str, Any]
+    writes: LateWrites
+    how: Literal["wait", "behind", "hold"]
+
+
+@dataclass(slots=True)
+class Record:
+    """Store the writes of one task under the checkpoint it was planned on."""
+
+    saver: Any
+    config: Config
+    task_id: str
+    path: str
+    writes: Sequence[Write]
+    how: Literal["wait", "behind"]
+
+
+class Flush:
+    """Wait until everything that was left behind the run is stored."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class Fetch:
+    """Read one checkpoint. Reply: its `CheckpointTuple`, or None."""
+
+    saver: Any
+    config: Config
+
+
+@dataclass(slots=True)
+class FetchAll:
+    """Read checkpoints, newest first. Reply: a list of `CheckpointTuple`."""
+
+    saver: Any
+    config: Config
+    filter: Mapping[str, Any] | None = None
+    before: Config | None = None
+    limit: int | None = None
+
+
+@dataclass(slots=True)
+class Recall:
+    """Look results up in the cache. Reply: `{key: writes}` of those found."""
+
+    cache: Any
+    keys: Sequence[Any]
+
+
+@dataclass(slots=True)
+class Remember:
+    """Keep a finished task's writes in the cache."""
+
+    cache: Any
+    key: Any
+    writes: Sequence[Write]
+    ttl: int | None
+
+
+class Expired:
+    """A task's time limit, or the step's (`task` None), has passed."""
+
+    __slots__ = ("elapsed", "kind", "task")
+
+    def __init__(
+        self, task: Task | None, kind: Literal["run", "idle", "step"], elapsed: float
+    ) -> None:
+        self.task = task
+        self.kind = kind
+        self.elapsed = elapsed
+
+
+class Alarm:
+    """The moment given to `Wait` has come."""
+
+    __slots__ = ()
+
+
+class Cancelled:
+    """The caller wants no more of this run; `error` is raised when it has ended."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+Effect = (
+    Launch
+    | Wait
+    | Stop
+    | Persist
+    | Record
+    | Flush
+    | Fetch
+    | FetchAll
+    | Recall
+    | Remember
+)
+Event = Task | Expired | Alarm | Cancelled
+Program = Generator[Effect, Any, R]

@@ -1,0 +1,247 @@
+"""Editing the state of a thread from outside, as programs.
+
+An update acts as if a node had just run: its edges and branches fire. Editing
+a thread in the middle of a step loses nothing: without `as_node` only the
+state changes and every task of the step stays as it is, asked questions and
+finished work included; with `as_node` that node's result and those of the
+tasks that had finished end the step together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from towpath.constants import END, INPUT, INTERRUPT, NULL_TASK_ID, START
+from towpath.errors import (
+    AmbiguousUpdateError,
+    InvalidUpdateError,
+    UnknownNodeError,
+    nearest,
+)
+from towpath.kernel.commands import Fetch, Flush, Launch, Persist, Program, Wait
+from towpath.kernel.request import Request
+from towpath.kernel.session import Session
+from towpath.kernel.start import OUTSIDE, by_task
+from towpath.plan import Plan
+from towpath.step.apply import apply
+from towpath.step.interrupts import SPECIAL, is_done
+from towpath.step.isolate import isolate
+from towpath.step.prepare import prepare
+from towpath.step.state import State, open_state, to_checkpoint
+from towpath.step.tasks import Origin, Task, Write, path_key, pull_path
+from towpath.step.writes import updates_of
+from towpath.types import StateUpdate
+
+COPY = "__copy__"
+
+
+def bulk_update(
+    plan: Plan, req: Request, supersteps: Sequence[Sequence[StateUpdate]]
+) -> Program[dict[str, Any]]:
+    """Apply several updates, one checkpoint per superstep; return the last config."""
+    if not supersteps:
+        raise InvalidUpdateError("No supersteps provided")
+    config: dict[str, Any] = {}
+    for updates in supersteps:
+        if not updates:
+            raise InvalidUpdateError("No updates provided")
+        config = yield from update(plan, req, updates)
+        req.pinned = config["configurable"]["checkpoint_id"]
+    yield Flush()
+    return config
+
+
+def update(
+    plan: Plan, req: Request, updates: Sequence[StateUpdate]
+) -> Program[dict[str, Any]]:
+    """Apply the updates of one superstep."""
+    saved = yield Fetch(req.saver, req.place(req.pinned))
+    session = opened(plan, req, saved)
+    first = updates[0]
+    special = {u.as_node for u in updates} & {END, COPY, INPUT}
+    if special and len(updates) > 1:
+        raise InvalidUpdateError(
+            f"Cannot apply multiple updates when one is as_node={special.pop()!r}"
+        )
+    if first.as_node == COPY:
+        return (yield from copy(session, saved))
+    pending = by_task(saved.pending_writes or ()) if saved is not None else {}
+    tasks = prepare(plan, session.state, req.ns, session.state.step)
+    if first.as_node == END:
+        if first.values is not None:
+            raise InvalidUpdateError("Cannot apply updates when clearing state")
+        apply(plan, session.state, finished(tasks, pending, keep=True))
+        return (yield from committed(session, "update"))
+    if first.as_node == INPUT:
+        outside = Task(OUTSIDE, (INPUT,), (), tasks[0].origin if tasks else NOWHERE)
+        outside.writes = [(plan.input_channel, first.values)]
+        apply(plan, session.state, [*finished(tasks, pending, keep=False), outside])
+        return (yield from committed(session, "input"))
+    at_head = yield from is_head(req, saved)
+    unfinished = at_head and any(pending.get(task.id) for task in tasks)
+    if unfinished and all(u.as_node is None for u in updates):
+        return (yield from edit_only(session, updates, tasks, pending))
+    acting = [acting_task(plan, req, session.state, u) for u in updates]
+    yield from run_writers(acting)
+    names = {task.name for task in acting}
+    done = finished(tasks, pending, keep=True) if unfinished else []
+    done = [task for task in done if task.writes and task.name not in names]
+    apply(plan, session.state, [*done, *acting])
+    return (yield from committed(session, "update"))
+
+
+NOWHERE = Origin("", "", 0)
+
+
+def opened(plan: Plan, req: Request, saved: Any) -> Session:
+    """A session at the checkpoint to edit, or at the start of a new thread."""
+    req.durability = "sync"
+    if saved is None:
+        state = open_state(plan, step=0, bump=req.bump)
+        session = Session(plan, req, state)
+    else:
+        step = saved.metadata.get("step", -1) + 1
+        state = open_state(plan, saved.checkpoint, step=step, bump=req.bump)
+        state.carried = saved.metadata.get("carried") or {}
+        session = Session(plan, req, state)
+        session.config = req.shown(state.id)
+        state.updated = None
+        outside = by_task(saved.pending_writes or ()).get(NULL_TASK_ID, ())
+        writes = [w for w in outside if w[0] not in SPECIAL]
+        if writes:
+            task = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, step))
+            task.writes = writes
+            apply(plan, state, [task])
+            state.updated = None
+    req.state = state
+    return session
+
+
+def is_head(req: Request, saved: Any) -> Program[bool]:
+    """Whether the checkpoint to edit is the newest of its thread."""
+    if saved is None:
+        return False
+    if req.pinned is None:
+        return True
+    head = yield Fetch(req.saver, req.place(None))
+    return head is not None and head.checkpoint["id"] == saved.checkpoint["id"]
+
+
+def finished(
+    tasks: Sequence[Task], pending: Mapping[str, Sequence[Write]], *, keep: bool
+) -> list[Task]:
+    """The tasks of a step that is given up, those that finished with their writes."""
+    for task in tasks:
+        task.error = None
+        recorded = pending.get(task.id, ())
+        if keep and is_done(recorded):
+            task.writes = [
+                w for w in recorded if w[0] not in SPECIAL and w[0] != "__no_writes__"
+            ]
+    return list(tasks)
+
+
+def edit_only(
+    session: Session,
+    updates: Sequence[StateUpdate],
+    tasks: Sequence[Task],
+    pending: Mapping[str, Sequence[Write]],
+) -> Program[dict[str, Any]]:
+    """Change the state and nothing else: the step's tasks stay as they are."""
+    plan, state = session.plan, session.state
+    outside = Task(OUTSIDE, (INPUT,), (), NOWHERE)
+    for each in updates:
+        outside.writes.extend(updates_of(plan, OUTSIDE, isolate(each.values)))
+    kept = {task.id: pending[task.id] for task in tasks if pending.get(task.id)}
+    carried = {path_key(task.path): task.id for task in tasks}
+    apply(plan, state, [outside])
+    state.carried = carried
+    config = yield from committed(session, "update")
+    for task_id, writes in {**kept, NULL_TASK_ID: pending.get(NULL_TASK_ID, ())}.items():
+        recorded = [w for w in writes if task_id != NULL_TASK_ID or w[0] in SPECIAL]
+        if recorded:
+            yield from session.record(task_id, "", recorded)
+    return config
+
+
+def acting_task(plan: Plan, req: Request, state: State, update: StateUpdate) -> Task:
+    """The node that the update acts for, with the values as its result."""
+    name = update.as_node or infer_node(plan, state)
+    spec = plan.nodes.get(name)
+    if spec is None:
+        raise UnknownNodeError(
+            f"Node {name} does not exist", hint=nearest(name, plan.nodes)
+        )
+    origin = Origin(state.id, req.ns, state.step)
+    task = Task(spec, pull_path(name), (INTERRUPT,), origin)
+    if update.task_id is not None:
+        task.id_ = update.task_id
+    task.output = isolate(update.values)
+    return task
+
+
+def infer_node(plan: Plan, state: State) -> str:
+    """The node that wrote last; the entry on a new thread.
+
+    Raises:
+        AmbiguousUpdateError: several wrote last (TP-207).
+    """
+    own = [name for name, spec in plan.nodes.items() if not spec.hidden]
+    if len(own) == 1:
+        return own[0]
+    seen = [
+        (version, name)
+        for name, versions in state.seen.items()
+        if name in plan.nodes
+        for version in versions.values()
+    ]
+    if not seen:
+        return START
+    latest = max(version for version, _ in seen)
+    names = sorted({name for version, name in seen if version == latest})
+    if len(names) > 1:
+        raise AmbiguousUpdateError(
+            "Ambiguous update, specify as_node: "
+            f"{', '.join(f'`{n}`' for n in names)} ran last together",
+            hint=f"pass as_node='{names[0]}', for example",
+        )
+    return names[0]
+
+
+def run_writers(tasks: Sequence[Task]) -> Program[None]:
+    """Turn each result into writes; branches are user code, so they are launched."""
+    for task in tasks:
+        arrived = yield Launch((task,))
+        while not arrived:
+            event = yield Wait((task,))
+            arrived = (event,) if event is task else ()
+        if task.error is not None:
+            raise task.error
+
+
+def committed(session: Session, source: str) -> Program[dict[str, Any]]:
+    session.state.carried = session.state.carried if source == "update" else {}
+    yield from session.commit(source)
+    conf = session.req.place(session.state.id)["configurable"]
+    return {"configurable": conf}
+
+
+def copy(session: Session, saved: Any) -> Program[dict[str, Any]]:
+    """A copy of a checkpoint beside it, to go another way from."""
+    if saved is None:
+        raise InvalidUpdateError("there is no checkpoint to copy: the thread is new")
+    state, req = session.state, session.req
+    parent = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
+    session.metadata = session.metadata_of("fork")
+    command = Persist(
+        session.saver,
+        req.place(parent),
+        to_checkpoint(state),
+        dict(session.metadata),
+        dict(state.versions),
+        (),
+        "wait",
+    )
+    id_, _ = yield command
+    return {"configurable": req.place(id_)["configurable"]}

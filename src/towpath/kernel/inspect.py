@@ -1,0 +1,193 @@
+"""Reading the state of a thread, as programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from towpath.constants import CONF, ERROR, INPUT, INTERRUPT, NO_WRITES, NULL_TASK_ID
+from towpath.errors import UnknownNamespaceError, nearest
+from towpath.kernel.commands import Fetch, Program
+from towpath.kernel.request import Request
+from towpath.kernel.start import OUTSIDE, by_task
+from towpath.plan import Plan
+from towpath.step.apply import apply
+from towpath.step.interrupts import SPECIAL, accepted_answers, is_done
+from towpath.step.prepare import prepare
+from towpath.step.project import Keys, child_config, output, result_of
+from towpath.step.state import State, open_state
+from towpath.step.tasks import Origin, Task, Write
+from towpath.step.writes import fresh_values
+from towpath.types import Interrupt, PregelTask, StateSnapshot
+
+
+def get_state(
+    plan: Plan, req: Request, config: Mapping[str, Any], *, subgraphs: bool
+) -> Program[StateSnapshot]:
+    """The snapshot of a thread, empty when it has never run."""
+    saved = yield Fetch(req.saver, req.place(req.pinned))
+    live = req.pinned is None
+    return (yield from snapshot(plan, req, saved, config, subgraphs, live=live))
+
+
+def snapshot(
+    plan: Plan,
+    req: Request,
+    saved: Any,
+    config: Mapping[str, Any],
+    subgraphs: bool,  # noqa: FBT001 - the public option, passed on
+    *,
+    live: bool,
+) -> Program[StateSnapshot]:
+    """One checkpoint as a snapshot; `live` shows finished tasks' writes applied."""
+    if saved is None:
+        return StateSnapshot(
+            values={}, next=(), config=dict(config), metadata=None, created_at=None,
+            parent_config=None, tasks=(), interrupts=(),
+        )  # fmt: skip
+    state, pending = opened(plan, req, saved)
+    tasks = prepare(plan, state, req.ns, state.step)
+    keys: Keys = plan.keys[0] if plan.root else plan.keys
+    shown = []
+    answered = accepted_answers(pending)
+    for task in tasks:
+        recorded = pending.get(task.id, ())
+        if live and is_done(recorded):
+            task.done = True
+        own = own_place(saved)
+        child = yield from child_state(plan, req, task, own, subgraphs)
+        shown.append(shown_task(task, recorded, keys, child, answered))
+    values: Mapping[str, Any] = state.values
+    if live:
+        done = [w for t in tasks if t.done for w in pending[t.id]]
+        values = fresh_values(plan, state, [w for w in done if w[0] not in SPECIAL])
+    return StateSnapshot(
+        values=output(values, keys) if values or not plan.root else None,
+        next=tuple(task.name for task in tasks if not task.done),
+        config=with_map(req, saved.config),
+        metadata=saved.metadata,
+        created_at=saved.checkpoint["ts"],
+        parent_config=with_map(req, saved.parent_config),
+        tasks=tuple(shown),
+        interrupts=tuple(i for task in shown for i in task.interrupts),
+    )
+
+
+def opened(
+    plan: Plan, req: Request, saved: Any
+) -> tuple[State, dict[str, list[Write]]]:
+    """The state at a checkpoint, with what a command wrote to it from outside."""
+    state = open_state(
+        plan, saved.checkpoint, step=saved.metadata.get("step", -1) + 1, bump=req.bump
+    )
+    state.carried = saved.metadata.get("carried") or {}
+    pending = by_task(saved.pending_writes or ())
+    outside = [w for w in pending.get(NULL_TASK_ID, ()) if w[0] not in SPECIAL]
+    if outside:
+        task = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
+        task.writes = outside
+        apply(plan, state, [task])
+    state.updated = None
+    return state, pending
+
+
+def own_place(saved: Any) -> dict[str, Any]:
+    return {CONF: dict(saved.config[CONF])}
+
+
+def with_map(req: Request, config: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A checkpoint's config; in a subgraph it tells of the checkpoints above."""
+    if config is None:
+        return None
+    conf = dict(config[CONF])
+    if req.ns and req.parents:
+        conf["checkpoint_map"] = {**req.parents, req.ns: conf["checkpoint_id"]}
+    return {CONF: conf}
+
+
+def shown_task(
+    task: Task,
+    recorded: Sequence[Write],
+    keys: Keys,
+    child: Any,
+    answered: Mapping[str, Any],
+) -> PregelTask:
+    """A planned task with what is recorded of it."""
+    error: Any = None
+    interrupts: tuple[Interrupt[Any], ...] = ()
+    for channel, value in recorded:
+        if channel == ERROR:
+            error = value
+        elif channel == INTERRUPT:
+            interrupts = tuple(i for i in value if i.id not in answered)
+    done = is_done(recorded)
+    wrote = [w for w in recorded if w[0] not in SPECIAL and w[0] != NO_WRITES]
+    return PregelTask(
+        id=task.id,
+        name=task.name,
+        path=task.path,
+        error=error,
+        interrupts=interrupts,
+        state=child,
+        result=result_of(wrote, keys) if done else None,
+    )
+
+
+def child_state(
+    plan: Plan,
+    req: Request,
+    task: Task,
+    own: Mapping[str, Any],
+    subgraphs: bool,  # noqa: FBT001 - passed on
+) -> Program[Any]:
+    """The state of a task's subgraph: a snapshot, the config to it, or None."""
+    config = child_config(task, own)
+    graph = None if task.spec.action is None else task.spec.action.graph
+    if config is None and graph is None:
+        graph = plan.called.get(task.name)
+        if graph is not None and graph.checkpointer is not False:
+            thread = own[CONF].get("thread_id")
+            config = {CONF: {"thread_id": thread, "checkpoint_ns": task.ns}}
+    if config is None or not subgraphs:
+        return config
+    conf = config[CONF]
+    inner = Request(
+        None,
+        (),
+        saver=saver_for(graph, req.saver),
+        thread_id=conf["thread_id"],
+        ns=conf["checkpoint_ns"],
+        parents={**req.parents, req.ns: own[CONF]["checkpoint_id"]},
+        bump=req.bump,
+    )
+    return (
+        yield from get_state(graph.plan_of_graph, inner, config, subgraphs=True)
+    )
+
+
+def saver_for(graph: Any, outer: Any) -> Any:
+    """The saver that keeps a subgraph: its own, or the one around it."""
+    return outer if graph.checkpointer in (None, True) else graph.checkpointer
+
+
+def find_subgraph(plan: Plan, ns: str) -> Any:
+    """The compiled graph that a namespace leads to.
+
+    Raises:
+        UnknownNamespaceError: no such subgraph (TP-602).
+    """
+    graph: Any = None
+    for part in ns.split("|"):
+        name = part.split(":")[0]
+        spec = plan.nodes.get(name)
+        action = None if spec is None else spec.action
+        graph = None if action is None else action.graph
+        graph = graph or plan.called.get(name)
+        if graph is None:
+            raise UnknownNamespaceError(
+                f"Subgraph {name} not found: the namespace `{ns}` fits no subgraph "
+                f"of `{plan.name}`",
+                hint=nearest(name, plan.nodes),
+            )
+        plan = graph.plan_of_graph
+    return graph

@@ -1,0 +1,76 @@
+"""What a caller asks of one run, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from towpath.constants import CONF
+from towpath.step.project import Keys
+from towpath.step.state import Bump, State, next_int
+
+Chunk = tuple[tuple[str, ...], str, Any]
+Emit = Callable[[Chunk], None]
+
+
+def silence(_: Chunk) -> None:
+    """The listener of a run that nobody listens to."""
+
+
+@dataclass(slots=True)
+class Request:
+    """Everything a run needs to know, decided before it starts.
+
+    `ns` is the namespace of a nested run and `parents` the checkpoints it
+    hangs under, by namespace. `resuming` says that the task around a nested
+    run is being run again, so that it goes on where it stopped; `answers` are
+    answers to questions by id. `origin` stands in for a checkpoint id where
+    there is no saver. `state` and
+    `stop` are set by the run for those who run under it; `spent` counts the
+    supersteps that nested runs took.
+    """
+
+    input: Any
+    keys: Keys
+    saver: Any = None
+    thread_id: str | None = None
+    ns: str = ""
+    pinned: str | None = None
+    durability: Literal["sync", "async", "exit"] = "async"
+    before: frozenset[str] | str = frozenset()
+    after: frozenset[str] | str = frozenset()
+    limit: int = 1000
+    modes: frozenset[str] = frozenset()
+    resuming: bool = False
+    nested: bool = False
+    rewound: bool = False
+    answers: dict[str, Any] = field(default_factory=dict)
+    parents: Mapping[str, str] = field(default_factory=dict)
+    origin: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    control: Any = None
+    cache: Any = None
+    bump: Bump = next_int
+    emit: Emit = silence
+    step_timeout: float | None = None
+    state: State | None = None
+    stop: int = 0
+    spent: int = 0
+
+    def place(self, checkpoint_id: str | None) -> dict[str, Any]:
+        """The config that names a checkpoint of this run to a saver."""
+        conf: dict[str, Any] = {
+            "thread_id": self.thread_id,
+            "checkpoint_ns": self.ns,
+        }
+        if checkpoint_id:
+            conf["checkpoint_id"] = checkpoint_id
+        return {CONF: conf}
+
+    def shown(self, checkpoint_id: str) -> dict[str, Any]:
+        """The same as listeners see it: nested runs tell of their ancestors."""
+        config = self.place(checkpoint_id)
+        if self.ns:
+            config[CONF]["checkpoint_map"] = {**self.parents, self.ns: checkpoint_id}
+        return config

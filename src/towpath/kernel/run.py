@@ -1,0 +1,239 @@
+"""The superstep loop, as a program.
+
+Plan the tasks, launch them, wait until each is settled, fold their writes,
+commit; again, until nothing is ready or something stops the run. The program
+owns the state and runs on one thread. Nodes run elsewhere and come back as
+finished `Task`s. It makes no id and reads no clock: ids and times come with
+the replies of commands and on the tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from towpath.constants import INTERRUPT, RESUME
+from towpath.errors import GraphDrained, GraphRecursionError, StalledJoinError
+from towpath.kernel.commands import Flush, Program
+from towpath.kernel.request import Request
+from towpath.kernel.session import Session
+from towpath.kernel.settle import settle
+from towpath.kernel.start import begin
+from towpath.plan import Plan
+from towpath.step.apply import apply
+from towpath.step.interrupts import breaks, is_done, SPECIAL
+from towpath.step.prepare import prepare
+from towpath.step.project import output, touches
+from towpath.step.tasks import Task
+from towpath.step.writes import fresh_values
+from towpath.types import Interrupt
+
+Status = Literal[
+    "done", "interrupt", "interrupt_before", "interrupt_after", "out_of_steps"
+]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a run ended: its output, why it stopped, which questions are open."""
+
+    value: Any
+    status: Status
+    interrupts: tuple[Interrupt[Any], ...]
+    steps: int
+
+
+def run(plan: Plan, req: Request) -> Program[Outcome]:
+    """Advance a thread superstep by superstep until it ends or must stop.
+
+    Raises:
+        GraphRecursionError: the step limit was reached.
+        GraphDrained: a drain was asked for.
+        Exception: whatever a node raised, after what else ran was recorded.
+    """
+    session: Session | None = None
+    try:
+        session = yield from begin(plan, req)
+        first = session.state.step
+        status = yield from loop(session)
+    except GeneratorExit:
+        raise
+    except BaseException:
+        if session is not None and session.saver is not None:
+            yield from session.release_held()
+            yield Flush()
+        raise
+    if session.saver is not None:
+        yield from session.release_held()
+        yield Flush()
+    value = told_output(session, status)
+    return Outcome(
+        value, status, tuple(session.interrupts), session.state.step - first
+    )
+
+
+def loop(session: Session) -> Program[Status]:
+    """The supersteps."""
+    plan, req, state = session.plan, session.req, session.state
+    saver, tells = session.saver, session.tells
+    resumed = session.pending or session.reruns or state.updated is None
+    while True:
+        if state.step > session.stop - req.spent:
+            raise out_of_steps(session)
+        tasks = prepare(plan, state, req.ns, session.stop)
+        session.tasks = tasks
+        if tells and saver is not None and session.metadata:
+            note_pending(session, tasks)
+            session.tell_checkpoint()
+        if not tasks:
+            check_joins(session)
+            return "done"
+        ready: Sequence[Task] = tasks
+        if session.pending:
+            ready = yield from restore(session, tasks)
+        if req.before and breaks(plan, state, tasks, req.before):
+            session.tell("updates", {INTERRUPT: ()})
+            return "interrupt_before"
+        if req.control is not None and req.control.drain_requested:
+            raise GraphDrained(req.control.drain_reason)
+        if tells:
+            for task in tasks:
+                session.tell_started(task)
+            if resumed:
+                retell(session, tasks)
+        yield from settle(session, ready)
+        if session.halted:
+            yield from session.release_late()
+            return "interrupt"
+        tasks = session.tasks
+        session.pending = {}
+        state.carried = {}
+        resumed = False
+        apply(plan, state, tasks)
+        if tells:
+            session.tell_step(tasks)
+        if saver is not None:
+            yield from session.commit("loop")
+        else:
+            state.step += 1
+        if req.after and breaks(plan, state, tasks, req.after):
+            session.tasks = prepare(plan, state, req.ns, session.stop)
+            session.tell_checkpoint()
+            session.tell("updates", {INTERRUPT: ()})
+            return "interrupt_after"
+
+
+def restore(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
+    """Give tasks what was recorded of them before; return those that must run.
+
+    A task that had finished keeps its writes. One that waits for an answer is
+    left parked unless it gets one. One that failed runs again.
+    """
+    ready = []
+    answers = session.req.answers
+    for task in tasks:
+        recorded = session.pending.get(task.id)
+        if not recorded:
+            ready.append(task)
+            continue
+        asked: tuple[Interrupt[Any], ...] = ()  # none: a breakpoint further down
+        for channel, value in recorded:
+            if channel == RESUME:
+                task.answers = list(value)
+            elif channel == INTERRUPT:
+                asked = tuple(value)
+        if is_done(recorded):
+            task.writes = [
+                w for w in recorded if w[0] not in SPECIAL and w[0] != "__no_writes__"
+            ]
+            task.done = task.cached = True
+        elif asked:
+            given = [answers[q.id] for q in asked if q.id in answers]
+            if given or session.reruns or not stays(session, asked):
+                task.parked = asked
+                task.fresh_answers = given
+                ready.append(task)
+            else:
+                task.interrupts = asked
+                task.halted = session.halted = True
+                session.interrupts.extend(asked)
+        else:
+            ready.append(task)
+    return ready
+    yield  # a program, so that a driver may one day fetch here
+
+
+def stays(session: Session, asked: Sequence[Interrupt[Any]]) -> bool:
+    """Whether a task without an answer stays parked: unless the state changed."""
+    return not session.state.carried or bool(session.req.answers)
+
+
+def retell(session: Session, tasks: Sequence[Task]) -> None:
+    """Tell again what was known of the tasks before this run."""
+    for task in tasks:
+        if task.done:
+            session.tell_update(task)
+        elif task.halted:
+            session.tell_parked(task)
+
+
+def note_pending(session: Session, tasks: Sequence[Task]) -> None:
+    """Show in the next checkpoint chunk what is recorded of its tasks."""
+    for task in tasks:
+        recorded = session.pending.get(task.id, ())
+        for channel, value in recorded:
+            if channel == INTERRUPT:
+                task.parked = tuple(value)
+        if is_done(recorded):
+            task.done = True
+            task.writes = [w for w in recorded if w[0] not in SPECIAL]
+
+
+def told_output(session: Session, status: Status) -> Any:
+    """The output of the run; what finished beside a question is shown applied."""
+    plan, state, req = session.plan, session.state, session.req
+    values = state.values
+    if status == "interrupt":
+        writes = [w for task in session.tasks if task.done for w in task.writes]
+        if touches(writes, req.keys):
+            values = dict(fresh_values(plan, state, writes))
+            session.tell("values", output(values, req.keys))
+    return output(values, req.keys) if known(session, values) else None
+
+
+def known(session: Session, values: Any) -> bool:
+    """Whether anything was ever written that the output shows."""
+    keys, versions = session.req.keys, session.state.versions
+    if isinstance(keys, str):
+        return keys in versions or keys in values
+    return values is not session.state.values or any(key in versions for key in keys)
+
+
+def out_of_steps(session: Session) -> GraphRecursionError:
+    limit = session.req.limit
+    tasks = prepare(session.plan, session.state, session.req.ns, session.stop)
+    names = ", ".join(f"`{task.name}`" for task in tasks) or "nothing"
+    return GraphRecursionError(
+        f"Recursion limit of {limit} reached without hitting a stop condition; "
+        f"next to run: {names}",
+        hint=f"raise it: config={{'recursion_limit': {limit * 4}}}, or check "
+        "what ends the loop",
+    )
+
+
+def check_joins(session: Session) -> None:
+    """A list-join that got some of its sources can never fire any more."""
+    if session.plan.semantics.stalled_joins != "error":
+        return
+    for join in session.plan.joins:
+        channel = session.state.channels[join.channel]
+        seen = getattr(channel, "seen", None)
+        if seen and join.policy == "all" and set(seen) != set(join.sources):
+            missing = ", ".join(f"`{s}`" for s in join.sources if s not in seen)
+            raise StalledJoinError(
+                f"the run ended while the join into `{join.target}` still waits "
+                f"for {missing}",
+                hint='let the join fire on the branches taken: add_edge([...], '
+                f'"{join.target}", join="taken")',
+            )

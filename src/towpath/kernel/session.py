@@ -1,0 +1,263 @@
+"""One run in progress: its state, what is recorded of it, what it tells.
+
+Shared by the programs that start a run, settle its tasks and drive its loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from towpath.constants import ERROR, INTERRUPT, RESUME
+from towpath.kernel.commands import LateWrites, Persist, Program, Record
+from towpath.kernel.request import Request
+from towpath.plan import Plan
+from towpath.step.project import (
+    checkpoint_chunk,
+    interrupt_chunk,
+    kept_writes,
+    output,
+    result_chunk,
+    task_chunk,
+    touches,
+    update_chunk,
+)
+from towpath.step.state import State, to_checkpoint
+from towpath.step.tasks import Task, Write, path_key
+from towpath.types import Interrupt
+
+
+class Session:
+    """The mutable record of one run.
+
+    `pending` holds the writes recorded under the current checkpoint, by task
+    id; `late` those that the next commit carries; `held` the checkpoint that
+    waits for the end of a run with durability "exit".
+    """
+
+    __slots__ = (
+        "atomic",
+        "config",
+        "failures",
+        "halted",
+        "held",
+        "held_records",
+        "how",
+        "interrupts",
+        "late",
+        "metadata",
+        "mute",
+        "ns",
+        "parent_config",
+        "pending",
+        "plan",
+        "req",
+        "reruns",
+        "saver",
+        "state",
+        "stop",
+        "tasks",
+        "tells",
+        "unsaved",
+        "values_told",
+    )
+
+    def __init__(self, plan: Plan, req: Request, state: State) -> None:
+        self.plan = plan
+        self.req = req
+        self.state = state
+        self.saver = req.saver
+        self.atomic = bool(
+            self.saver is not None
+            and getattr(self.saver, "capabilities", None)
+            and self.saver.capabilities.atomic_commit
+        )
+        self.how: Any = "wait" if req.durability == "sync" else "behind"
+        self.ns = tuple(req.ns.split("|")) if req.ns else ()
+        self.tells = req.modes
+        self.mute = False
+        self.pending: dict[str, list[Write]] = {}
+        self.reruns = False
+        self.late: list[tuple[str, str, Sequence[Write]]] = []
+        self.held: Persist | None = None
+        self.held_records: list[Record] = []
+        self.unsaved: dict[str, Any] = {}
+        self.tasks: Sequence[Task] = ()
+        self.failures: list[Task] = []
+        self.halted = False
+        self.interrupts: list[Interrupt[Any]] = []
+        self.stop = 0
+        self.config: Mapping[str, Any] = {}
+        self.parent_config: Mapping[str, Any] | None = None
+        self.metadata: Mapping[str, Any] = {}
+        self.values_told: Any = None
+
+    # -- what is recorded ---------------------------------------------------
+
+    def record(self, task_id: str, path: str, writes: Sequence[Write]) -> Program[None]:
+        """Record a task's writes under the checkpoint it was planned on."""
+        config = self.req.place(self.state.id)
+        command = Record(self.saver, config, task_id, path, writes, self.how)
+        if self.req.durability == "exit":
+            self.held_records.append(command)
+        else:
+            yield command
+
+    def record_done(self, task: Task, *, last: bool) -> Program[None]:
+        """Record a finished task; the last of a step goes with the commit."""
+        writes = list(kept_writes(task.writes))
+        if task.answers:
+            writes.insert(0, (RESUME, list(task.answers)))
+        if last:
+            self.late.append((task.id, path_key(task.path), writes))
+        else:
+            yield from self.record(task.id, path_key(task.path), writes)
+
+    def record_parked(self, task: Task) -> Program[None]:
+        """Record the questions of a task, and the answers it already used."""
+        writes: list[Write] = [(INTERRUPT, list(task.interrupts))]
+        if task.answers:
+            writes.append((RESUME, list(task.answers)))
+        yield from self.record(task.id, path_key(task.path), writes)
+
+    def record_failed(self, task: Task) -> Program[None]:
+        writes: list[Write] = [(ERROR, repr(task.error))]
+        if task.answers:
+            writes.append((RESUME, list(task.answers)))
+        yield from self.record(task.id, path_key(task.path), writes)
+
+    def release_late(self) -> Program[None]:
+        """Record by themselves the writes that no commit will carry."""
+        late, self.late = self.late, []
+        for task_id, path, writes in late:
+            yield from self.record(task_id, path, writes)
+
+    def commit(self, source: str) -> Program[None]:
+        """Store the state as a checkpoint, with the late writes of its step."""
+        state = self.state
+        late: LateWrites = ()
+        if self.late:
+            if self.atomic:
+                late, self.late = self.late, []
+            else:
+                yield from self.release_late()
+        for name in state.changed:
+            self.unsaved[name] = state.versions[name]
+        self.metadata = self.metadata_of(source)
+        command = Persist(
+            self.saver,
+            self.req.place(None if self.held else state.id),
+            to_checkpoint(state),
+            dict(self.metadata),
+            self.unsaved,
+            late,
+            self.how,
+        )
+        yield from self.put(command)
+        state.step += 1
+
+    def put(self, command: Persist) -> Program[None]:
+        """Have a checkpoint stamped and stored, now or at the end of the run."""
+        state = self.state
+        if self.req.durability == "exit":
+            if self.held is not None:
+                command.config = self.held.config
+            command.how = "hold"
+            command.writes = ()
+            self.held, self.held_records = command, []
+        else:
+            self.unsaved = {}
+        parent = self.config
+        state.id, _ = yield command
+        self.config = self.req.shown(state.id)
+        self.parent_config = parent or None
+
+    def metadata_of(self, source: str) -> dict[str, Any]:
+        metadata: dict[str, Any] = {
+            **self.req.metadata,
+            "source": source,
+            "step": self.state.step,
+            "parents": dict(self.req.parents),
+        }
+        if self.state.carried:
+            metadata["carried"] = dict(self.state.carried)
+        return metadata
+
+    def release_held(self) -> Program[None]:
+        """Store what a run with durability "exit" kept back."""
+        yield from self.release_late()
+        if self.held is not None:
+            held, self.held = self.held, None
+            held.how = "wait"
+            self.unsaved = {}
+            yield held
+        records, self.held_records = self.held_records, []
+        for record in records:
+            record.how = "wait"
+            yield record
+
+    # -- what is told -------------------------------------------------------
+
+    def tell(self, mode: str, payload: Any) -> None:
+        if mode in self.tells and not self.mute:
+            self.req.emit((self.ns, mode, payload))
+
+    def tell_debug(self, kind: str, mode: str, payload: Any, step: int) -> None:
+        """Tell a chunk to its own mode, and wrapped to listeners of `debug`."""
+        self.tell(mode, payload)
+        if "debug" in self.tells:
+            self.tell("debug", {"step": step, "type": kind, "payload": payload})
+
+    def tell_values(self) -> None:
+        if "values" in self.tells:
+            self.tell("values", output(self.state.values, self.req.keys))
+
+    def tell_step(self, tasks: Sequence[Task]) -> None:
+        """Tell the values after a step, if it could have changed them."""
+        if "values" in self.tells and any(
+            touches(task.writes, self.req.keys) for task in tasks
+        ):
+            self.tell_values()
+
+    def tell_checkpoint(self) -> None:
+        if self.saver is None or not self.tells & {"checkpoints", "debug"}:
+            return
+        place = {
+            "config": self.config,
+            "parent_config": self.parent_config,
+            "metadata": dict(self.metadata),
+        }
+        values = output(self.state.values, self.req.keys)
+        chunk = checkpoint_chunk(
+            self.plan, values, place, self.tasks, self.plan.keys
+        )
+        self.tell_debug("checkpoint", "checkpoints", chunk, self.state.step - 1)
+
+    def tell_started(self, task: Task) -> None:
+        if task.spec.hidden or not self.tells & {"tasks", "debug"}:
+            return
+        self.tell_debug("task", "tasks", task_chunk(task), self.state.step)
+
+    def tell_result(self, task: Task) -> None:
+        if task.spec.hidden or not self.tells & {"tasks", "debug"}:
+            return
+        chunk = result_chunk(task, self.plan.keys)
+        self.tell_debug("task_result", "tasks", chunk, self.state.step)
+
+    def tell_update(self, task: Task) -> None:
+        """Tell what a finished task wrote; generators have told it themselves."""
+        if task.spec.hidden or "updates" not in self.tells:
+            return
+        yields = task.spec.action is not None and task.spec.action.yields
+        if not yields or task.cached:
+            self.tell("updates", update_chunk(task, self.req.keys))
+
+    def tell_parked(self, task: Task) -> None:
+        """Tell the questions of one task."""
+        chunk = interrupt_chunk(task.interrupts)
+        self.tell("updates", chunk)
+        if "values" in self.tells:
+            shown = output(self.state.values, self.req.keys)
+            shown = {**shown, **chunk} if isinstance(shown, dict) else chunk
+            self.tell("values", shown)
+        self.tell_result(task)

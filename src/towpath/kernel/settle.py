@@ -1,0 +1,291 @@
+"""Launch the tasks of one superstep and settle each of them.
+
+A task is settled when it has finished, is parked on a question, or has failed
+for good. On the way it may be tried again, run into its time limit, or hand
+over to its node's error handler. When one fails, nothing new is started; what
+is already running may finish, and what it wrote is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from towpath.constants import ERROR_SOURCE_NODE
+from towpath.errors import (
+    GraphDrained,
+    NodeError,
+    NodeTimeoutError,
+    ParentCommand,
+    StepTimeoutError,
+)
+from towpath.kernel.commands import (
+    Alarm,
+    Cancelled,
+    Expired,
+    Launch,
+    Program,
+    Recall,
+    Remember,
+    Stop,
+    Wait,
+)
+from towpath.kernel.retry import delay_s, matching
+from towpath.kernel.session import Session
+from towpath.plan import NodeSpec
+from towpath.step.tasks import Task, path_key, pull_path
+from towpath.types import CachePolicy, TimeoutPolicy
+
+CACHE_NS = "__pregel_ns_writes"
+
+
+def settle(session: Session, tasks: Sequence[Task]) -> Program[None]:
+    """Run these tasks until each of them is settled.
+
+    Raises what stops the run: the first failure, a command for a graph
+    further up, a drain, a cancellation.
+    """
+    if session.req.cache is not None:
+        tasks = yield from recall(session, tasks)
+    round_ = Round(session, tasks)
+    arrived: Sequence[Any] = (yield Launch(tasks)) if tasks else ()
+    while True:
+        for event in arrived:
+            if type(event) is Task and event.error is None and not event.halted:
+                round_.running.discard(event)
+                yield from done(session, event, round_)
+            else:
+                yield from round_.take(event)
+        if round_.due:
+            arrived = yield from round_.relaunch()
+        elif round_.running:
+            arrived = ((yield Wait(tuple(round_.running), round_.alarm())),)
+        elif round_.later:
+            arrived = ((yield Wait((), round_.alarm())),)
+        else:
+            break
+    if round_.over:
+        yield from round_.end()
+
+
+def done(session: Session, task: Task, round_: Round) -> Program[None]:
+    """A task has finished: record and tell what it wrote."""
+    task.done = True
+    if session.saver is not None:
+        last = not round_.running and not round_.later and not round_.parked
+        yield from session.record_done(task, last=last and not round_.over)
+    if session.tells:
+        session.tell_update(task)
+        session.tell_result(task)
+    if task.cache_key is not None and task.spec.cache is not None:
+        key, ttl = task.cache_key, task.spec.cache.ttl
+        yield Remember(session.req.cache, key, tuple(task.writes), ttl)
+
+
+def recall(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
+    """Take results from the cache; the tasks that must run are left."""
+    keyed = {}
+    for task in tasks:
+        policy = task.spec.cache
+        if policy is not None and task.error is None:
+            task.cache_key = (cache_ns(task.spec), cache_text(policy, task.input))
+            keyed[task.cache_key] = task
+    if not keyed:
+        return tasks
+    found = yield Recall(session.req.cache, list(keyed))
+    for key, writes in found.items():
+        task = keyed[key]
+        task.writes = [(channel, value) for channel, value in writes]
+        task.done = task.cached = True
+        task.cache_key = None
+        if session.saver is not None:
+            yield from session.record_done(task, last=False)
+        session.tell_update(task)
+        session.tell_result(task)
+    return [task for task in tasks if not task.done]
+
+
+def cache_ns(spec: NodeSpec) -> tuple[str, ...]:
+    """Where a node's results are kept: by what it is, not only by its name."""
+    return (CACHE_NS, spec.identity, spec.name)
+
+
+def cache_text(policy: CachePolicy[Any], given: Any) -> str:
+    """The key of one input, as text."""
+    key = policy.key_func(given)
+    return key.hex() if isinstance(key, bytes) else str(key)
+
+
+class Round:
+    """The tasks of one superstep that are not settled yet."""
+
+    __slots__ = ("due", "later", "over", "parked", "running", "session", "why")
+
+    def __init__(self, session: Session, tasks: Sequence[Task]) -> None:
+        self.session = session
+        self.running = set(tasks)
+        self.later: list[tuple[float, Task]] = []
+        self.due: list[Task] = []
+        self.over = False
+        self.parked = False
+        self.why: BaseException | None = None
+
+    def alarm(self) -> float | None:
+        """When the next failed task is to be tried again."""
+        return min((moment for moment, _ in self.later), default=None)
+
+    def relaunch(self) -> Program[Sequence[Any]]:
+        due, self.due = self.due, []
+        self.running.update(due)
+        arrived: Sequence[Any] = yield Launch(due)
+        return arrived
+
+    def take(self, event: Any) -> Program[None]:
+        """Decide what an event means for the round."""
+        if isinstance(event, Task):
+            if event in self.running:
+                self.running.discard(event)
+                yield from self.returned(event)
+        elif isinstance(event, Alarm):
+            moment = self.alarm()
+            self.due = [task for at, task in self.later if at == moment]
+            self.later = [entry for entry in self.later if entry[0] != moment]
+        elif isinstance(event, Expired):
+            yield from self.expired(event)
+        else:
+            assert isinstance(event, Cancelled)
+            yield from self.close(event.error)
+
+    def returned(self, task: Task) -> Program[None]:
+        """A task came back, but not simply finished."""
+        error = task.error
+        if task.halted:
+            yield from self.park(task)
+        elif error is None:
+            yield from done(self.session, task, self)
+        elif isinstance(error, ParentCommand | GraphDrained):
+            yield from self.close(error)
+        else:
+            yield from self.failed(task, error)
+
+    def park(self, task: Task) -> Program[None]:
+        """A task waits for an answer."""
+        self.parked = self.session.halted = True
+        task.error = None
+        self.session.interrupts.extend(task.interrupts)
+        if self.session.saver is not None:
+            yield from self.session.record_parked(task)
+        self.session.tell_parked(task)
+
+    def failed(self, task: Task, error: BaseException) -> Program[None]:
+        """An attempt failed: try again, hand over, or give up."""
+        policy = None if self.over else matching(task.spec.retry, error)
+        if policy is not None and task.attempt < policy.max_attempts:
+            wait = delay_s(policy, task.attempt, task.jitter)
+            task.error = None
+            task.writes = []
+            self.later.append((task.failed_at + wait, task))
+            return
+        handler = task.spec.error_handler
+        if self.session.saver is not None:
+            yield from self.session.record_failed(task)
+        self.session.tell_result(task)
+        if handler is not None and isinstance(error, Exception) and not self.over:
+            yield from self.hand_over(task, handler, error)
+            return
+        self.session.failures.append(task)
+        yield from self.close(error)
+
+    def hand_over(self, task: Task, handler: str, error: Exception) -> Program[None]:
+        """Let the node's error handler take the failed task's place."""
+        session = self.session
+        spec = session.plan.nodes[handler]
+        stand_in = Task(spec, pull_path(handler), (), task.origin)
+        stand_in.input = task.input
+        stand_in.failure = NodeError(task.name, error)
+        task.writes = []
+        task.error = None
+        task.done = task.handled = True
+        session.tasks = [*session.tasks, stand_in]
+        if session.saver is not None:
+            yield from session.record(
+                task.id, path_key(task.path), [(ERROR_SOURCE_NODE, task.name)]
+            )
+        self.due.append(stand_in)
+
+    def expired(self, event: Expired) -> Program[None]:
+        """A time limit passed: the task's result is no longer wanted."""
+        task = event.task
+        if task is None:
+            seconds = self.session.req.step_timeout
+            names = sorted(t.name for t in self.running)
+            for late in self.running:
+                late.abandoned = True
+            yield Stop(tuple(self.running))
+            self.running.clear()
+            yield from self.close(
+                StepTimeoutError(f"step {self.session.state.step} took longer than "
+                                 f"{seconds} s; still running: {', '.join(names)}")
+            )
+        elif task in self.running:
+            self.running.discard(task)
+            task.abandoned = True
+            yield Stop((task,))
+            fresh = task.renewed()
+            fresh.error = timeout_error(task, event)
+            self.swap(task, fresh)
+            yield from self.failed(fresh, fresh.error)
+
+    def swap(self, old: Task, new: Task) -> None:
+        """Put a new attempt's task in the place of an abandoned one."""
+        tasks = self.session.tasks
+        self.session.tasks = [new if task is old else task for task in tasks]
+
+    def close(self, error: BaseException) -> Program[None]:
+        """Start nothing more, and end the run with this once all is quiet."""
+        if self.why is None:
+            self.why = error
+        if self.over:
+            return
+        self.over = True
+        self.session.mute = True
+        self.later.clear()
+        self.due.clear()
+        if self.running:
+            dropped = yield Stop(tuple(self.running))
+            self.running.difference_update(dropped)
+
+    def end(self) -> Program[None]:
+        """Raise what ended the round, the other failures attached."""
+        assert self.why is not None
+        yield from self.session.release_late()
+        attach(self.why, [t.error for t in self.session.failures if t.error])
+        raise self.why
+
+
+def attach(first: BaseException, errors: Sequence[BaseException]) -> None:
+    """Let the error that is raised carry those of other tasks of its step."""
+    others = tuple(error for error in errors if error is not first)
+    if not others:
+        return
+    first.also_failed = others  # type: ignore[attr-defined] # users' own classes
+    for other in others:
+        first.add_note(f"Also failed in the same step: {other!r}")
+
+
+def timeout_error(task: Task, event: Expired) -> NodeTimeoutError:
+    policy = task.timeout or TimeoutPolicy()
+    kind = "idle" if event.kind == "idle" else "run"
+    return NodeTimeoutError(
+        task.name,
+        event.elapsed,
+        kind=kind,
+        idle_timeout=seconds_of(policy.idle_timeout),
+        run_timeout=seconds_of(policy.run_timeout),
+    )
+
+
+def seconds_of(value: Any) -> float | None:
+    if value is None:
+        return None
+    return float(value.total_seconds() if hasattr(value, "total_seconds") else value)

@@ -1,0 +1,244 @@
+"""Input, a command or nothing -> the state from which a run goes on.
+
+New input starts from the entry node; `None` and `Command(resume=...)` go on
+where the thread stopped; a checkpoint named by id is run again from there, on
+a branch of its own when the thread has moved on since. All that is wrong with
+an input or an answer is found before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from towpath.constants import INPUT, INTERRUPT, NULL_TASK_ID, RESUME, START
+from towpath.errors import EmptyInputError, NothingToResumeError
+from towpath.kernel.commands import Fetch, FetchAll, Program
+from towpath.kernel.request import Request
+from towpath.kernel.session import Session
+from towpath.plan import NOTHING, NodeSpec, Plan
+from towpath.step.apply import apply
+from towpath.step.interrupts import (
+    SPECIAL,
+    accepted_answers,
+    bind,
+    is_done,
+    mark_stop,
+    open_questions,
+)
+from towpath.step.isolate import isolate
+from towpath.step.prepare import prepare
+from towpath.step.state import State, open_state
+from towpath.step.tasks import Origin, Task, Write, path_key, task_id
+from towpath.step.writes import command_writes
+from towpath.types import Command, Interrupt
+
+OUTSIDE = NodeSpec(INPUT, None, (), NOTHING, hidden=True)
+
+
+def begin(plan: Plan, req: Request) -> Program[Session]:
+    """Load the thread and bring it to where the first superstep starts."""
+    saved = (yield Fetch(req.saver, req.place(req.pinned))) if req.saver else None
+    rewound = False
+    if saved is not None and (req.pinned or (req.rewound and req.answers)):
+        saved, rewound = yield from rewind(req, saved)
+        req.rewound = rewound
+    if saved is None:
+        state = open_state(plan, bump=req.bump)
+        state.id = "" if req.saver else req.origin
+        req.state = state
+        return (yield from fresh(Session(plan, req, state)))
+    step = saved.metadata.get("step", -1) + 1
+    state = open_state(plan, saved.checkpoint, step=step, bump=req.bump)
+    state.carried = saved.metadata.get("carried") or {}
+    req.state = state
+    session = Session(plan, req, state)
+    session.metadata = saved.metadata
+    session.config = req.shown(state.id)
+    session.parent_config = saved.parent_config
+    session.pending = by_task(saved.pending_writes or ())
+    if req.nested and not req.resuming:
+        # A nested run that already began under this very step goes on.
+        req.resuming = dict(saved.metadata.get("parents") or {}) == dict(req.parents)
+    if req.input is None or isinstance(req.input, Command) or req.resuming:
+        yield from go_on(session, rewound=rewound)
+    else:
+        yield from new_input(session, rewound=rewound)
+    return session
+
+
+def rewind(req: Request, saved: Any) -> Program[tuple[Any, bool]]:
+    """Find the checkpoint to go on from, and whether the thread has passed it.
+
+    A nested run that gets an answer goes on from the checkpoint at which the
+    question was asked, which is an old one when its parent is run again from
+    an old checkpoint.
+    """
+    head = saved
+    if req.pinned:
+        head = yield Fetch(req.saver, req.place(None))
+    elif not asks(saved, req.answers):
+        older = yield FetchAll(req.saver, req.place(None))
+        saved = next((t for t in older if asks(t, req.answers)), saved)
+    here = saved.checkpoint["id"]
+    return saved, head is not None and head.checkpoint["id"] != here
+
+
+def asks(saved: Any, answers: Mapping[str, Any]) -> bool:
+    """Whether one of the answers is to a question asked at this checkpoint."""
+    return any(
+        channel == INTERRUPT and any(question.id in answers for question in value)
+        for _, channel, value in saved.pending_writes or ()
+    )
+
+
+def by_task(writes: Sequence[tuple[str, str, Any]]) -> dict[str, list[Write]]:
+    found: dict[str, list[Write]] = {}
+    for task, channel, value in writes:
+        found.setdefault(task, []).append((channel, value))
+    return found
+
+
+def fresh(session: Session) -> Program[Session]:
+    """The first run of a thread, or a run without a saver."""
+    given = session.req.input
+    if isinstance(given, Command) and given.has_resume:
+        if session.plan.semantics.idle_resume == "error":
+            raise NothingToResumeError(
+                "there is nothing to resume: the thread has never run",
+                hint="check the thread_id, or give input to start the thread",
+            )
+        session.req.input = given.update if given.update is not None else {}
+    session.stop = session.state.step + session.req.limit + 1
+    yield from take_input(session)
+    return session
+
+
+def take_input(session: Session, discarded: Sequence[Task] = ()) -> Program[None]:
+    """Write the input to the channel of the entry node, and commit that."""
+    req, plan, state = session.req, session.plan, session.state
+    if req.input is None:
+        raise EmptyInputError(
+            f"graph `{plan.name}` got no input to start from",
+            hint="give input; None only continues a thread that was stopped",
+        )
+    given = isolate(req.input) if plan.semantics.isolate_state else req.input
+    outside = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
+    outside.writes = [(plan.input_channel, given)]
+    apply(plan, state, [*discarded, outside])
+    if session.saver is not None:
+        yield from session.commit("input")
+    else:
+        state.step += 1
+
+
+def new_input(session: Session, *, rewound: bool) -> Program[None]:
+    """New input to a thread that has run: unfinished work is given up.
+
+    What finished tasks of an incomplete step wrote stays; what it would have
+    triggered does not run.
+    """
+    plan, state, req = session.plan, session.state, session.req
+    session.stop = state.step + req.limit + 1
+    discarded = prepare(plan, state, req.ns, session.stop)
+    for task in discarded:
+        task.error = None
+        if not rewound:
+            writes = session.pending.get(task.id, ())
+            task.writes = [w for w in writes if w[0] in plan.key_set]
+    session.pending = {}
+    state.carried = {}
+    yield from take_input(session, discarded)
+
+
+def go_on(session: Session, *, rewound: bool) -> Program[None]:
+    """Continue a stopped thread, with answers, a command or nothing."""
+    req, plan, state = session.req, session.plan, session.state
+    given = None if req.resuming else req.input
+    writes = outside_writes(session, given)
+    answers = dict(req.answers)
+    questions = open_questions(session.pending)
+    if isinstance(given, Command) and given.has_resume:
+        answers.update(resolve(session, given.resume, questions))
+    if rewound:
+        questions = yield from branch_off(session, answers, questions)
+    elif not req.nested:
+        answers = {**accepted_answers(session.pending), **answers}
+    req.answers = answers
+    if answers and session.saver is not None and not req.nested:
+        yield from session.record(NULL_TASK_ID, "", [(RESUME, dict(answers))])
+    null = [w for w in session.pending.get(NULL_TASK_ID, ()) if w[0] not in SPECIAL]
+    if writes:
+        if session.saver is not None:
+            yield from session.record(NULL_TASK_ID, "", writes)
+        null.extend(writes)
+    if null:
+        outside = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
+        outside.writes = null
+        apply(plan, state, [outside])
+        state.updated = None
+    mark_stop(state)
+    session.stop = state.step + req.limit
+    session.reruns = rewound and not answers
+    session.tell_values()
+
+
+def outside_writes(session: Session, given: Any) -> list[Write]:
+    """What a command given as input writes by itself: update and goto."""
+    if not isinstance(given, Command):
+        return []
+    spec = session.plan.nodes[START] if START in session.plan.nodes else OUTSIDE
+    bare = Command(update=given.update, goto=given.goto)
+    return command_writes(session.plan, spec, bare)
+
+
+def resolve(
+    session: Session, answer: Any, questions: Mapping[str, Sequence[Interrupt[Any]]]
+) -> dict[str, Any]:
+    """Bind an answer to the open questions; under LANGGRAPH a stray one is dropped."""
+    try:
+        return bind(answer, questions)
+    except NothingToResumeError:
+        if session.plan.semantics.idle_resume == "error":
+            raise
+        return {}
+
+
+def branch_off(
+    session: Session,
+    answers: Mapping[str, Any],
+    questions: Mapping[str, tuple[Interrupt[Any], ...]],
+) -> Program[Mapping[str, tuple[Interrupt[Any], ...]]]:
+    """Run again from a checkpoint that the thread has passed: on a new branch.
+
+    The branch gets a checkpoint of its own, so that nothing recorded on the
+    old one is found. Where an answer is given, the tasks keep their ids, with
+    which their questions and the states of their subgraphs are found again.
+    """
+    state, req = session.state, session.req
+    kept: dict[str, list[Write]] = {}
+    if answers:
+        tasks = prepare(session.plan, state, req.ns, session.stop)
+        state.carried = {path_key(task.path): task.id for task in tasks}
+        for task_id_, asked in asked_ever(session.pending).items():
+            kept[task_id_] = [(INTERRUPT, list(asked))]
+    else:
+        state.carried = {}
+    session.pending = kept
+    state.changed.clear()
+    yield from session.commit("fork")
+    for task_id_, writes in kept.items():
+        yield from session.record(task_id_, "", writes)
+    return open_questions(kept)
+
+
+def asked_ever(
+    pending: Mapping[str, Sequence[Write]],
+) -> dict[str, tuple[Interrupt[Any], ...]]:
+    """The questions asked at a checkpoint, whether answered since or not."""
+    return {
+        task: tuple(value)
+        for task, writes in pending.items()
+        for channel, value in writes
+        if channel == INTERRUPT
+    }

@@ -1,0 +1,131 @@
+"""The tables of a compiled graph.
+
+Everything here is frozen and made once per `compile()`. `Plan` answers the
+questions a superstep asks: who listens to this channel, what does this node
+read, which constant writes follow it, which channels must be told of a step
+they were not written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from towpath.channels.base import BaseChannel
+from towpath.managed.base import ManagedValue
+from towpath.plan.actions import Action
+from towpath.semantics import Semantics
+from towpath.types import CachePolicy, RetryPolicy, TimeoutPolicy, TracePolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Scratchpad:
+    """What a managed value may look at: the step and where the run must stop."""
+
+    step: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a node, a branch or the input sees of the state.
+
+    `keys` are the channels read and `managed` the managed values, by name;
+    `root` says that the state is one bare value; `make` builds the instance of
+    a schema class from the values (None: they are passed as a dict).
+    """
+
+    keys: tuple[str, ...] = ()
+    managed: tuple[str, ...] = ()
+    root: bool = False
+    make: Callable[[dict[str, Any]], Any] | None = None
+    schema: Any = None
+
+
+NOTHING = View()
+
+
+@dataclass(frozen=True, slots=True)
+class BranchSpec:
+    """A conditional edge: a path function and where its answers lead.
+
+    `ends` maps an answer to a node name; None takes answers as node names.
+    """
+
+    name: str
+    path: Action
+    ends: Mapping[Hashable, str] | None
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSpec:
+    """A list-join: `channel` opens `target` when every source has arrived."""
+
+    channel: str
+    sources: tuple[str, ...]
+    target: str
+    policy: str = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One node: what wakes it, what it reads, how it is called, what follows.
+
+    `edges` are the writes that follow every run of the node, as (channel,
+    value). `action` is None for the entry node, which only passes input on.
+    """
+
+    name: str
+    action: Action | None
+    triggers: tuple[str, ...]
+    view: View
+    edges: tuple[tuple[str, Any], ...] = ()
+    branches: tuple[BranchSpec, ...] = ()
+    retry: tuple[RetryPolicy, ...] = ()
+    cache: CachePolicy | None = None
+    timeout: TimeoutPolicy | None = None
+    error_handler: str | None = None
+    handles: str | None = None
+    defer: bool = False
+    hidden: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    trace: TracePolicy | None = None
+    destinations: tuple[str, ...] = ()
+    identity: str = ""
+    # How raw pregel nodes differ: their own read and write rules.
+    read: Callable[[Mapping[str, Any]], Any] | None = None
+    emit: Callable[[Any], Sequence[tuple[str, Any]]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A compiled graph as plain tables."""
+
+    name: str
+    nodes: Mapping[str, NodeSpec]
+    channels: Mapping[str, BaseChannel[Any, Any, Any]]
+    managed: Mapping[str, type[ManagedValue[Any]]]
+    listeners: Mapping[str, tuple[str, ...]]
+    keys: tuple[str, ...]
+    key_set: frozenset[str]
+    root: bool
+    input_view: View
+    input_keys: frozenset[str]
+    output_keys: tuple[str, ...] | str
+    starts: Mapping[str, Callable[[], Any]]
+    ticking: frozenset[str]
+    consuming: frozenset[str]
+    finishing: tuple[str, ...]
+    joins: tuple[JoinSpec, ...]
+    semantics: Semantics
+    validate: Callable[[str, Any], Any] | None = None
+    interrupt_before: frozenset[str] | str = frozenset()
+    interrupt_after: frozenset[str] | str = frozenset()
+    context_schema: Any = None
+    debug: bool = False
+    input_channel: str = "__start__"
+    # Graphs that were seen to be called inside a node's body, by node: the one
+    # thing that is learnt while running, so that their state can be shown.
+    called: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,133 @@
+"""Several runs of a graph at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from typing import Any
+
+from towpath.errors import InvalidUpdateError
+
+Configs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+
+
+def configs_of(config: Configs, count: int) -> list[Mapping[str, Any] | None]:
+    """One config per input.
+
+    Raises:
+        InvalidUpdateError: a list of another length than the inputs.
+    """
+    if config is None or isinstance(config, Mapping):
+        return [config] * count
+    if len(config) != count:
+        raise InvalidUpdateError(
+            f"{count} inputs, but {len(config)} configs",
+            hint="give one config for all, or one for each input",
+        )
+    return list(config)
+
+
+def width_of(configs: Sequence[Mapping[str, Any] | None], count: int) -> int:
+    """How many runs may go on at once."""
+    first = configs[0] if configs else None
+    return (first or {}).get("max_concurrency") or min(32, count) or 1
+
+
+class BatchVerbs:
+    """The verbs that take several inputs."""
+
+    invoke: Any
+    ainvoke: Any
+
+    def batch(
+        self,
+        inputs: Sequence[Any],
+        config: Configs = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[Any]:
+        """Run every input and return the outputs in their order."""
+        found = self.batch_as_completed(
+            inputs, config, return_exceptions=return_exceptions, **kwargs
+        )
+        outputs = dict(found)
+        return [outputs[index] for index in range(len(inputs))]
+
+    async def abatch(
+        self,
+        inputs: Sequence[Any],
+        config: Configs = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[Any]:
+        """Async twin of `batch`."""
+        found = self.abatch_as_completed(
+            inputs, config, return_exceptions=return_exceptions, **kwargs
+        )
+        outputs = {index: output async for index, output in found}
+        return [outputs[index] for index in range(len(inputs))]
+
+    def batch_as_completed(
+        self,
+        inputs: Sequence[Any],
+        config: Configs = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> Iterator[tuple[int, Any]]:
+        """Run every input and yield `(index, output)` as they end."""
+        configs = configs_of(config, len(inputs))
+        with ThreadPoolExecutor(width_of(configs, len(inputs))) as pool:
+            running: dict[Future[Any], int] = {}
+            for index, one in enumerate(inputs):
+                call = copy_context().run
+                job = pool.submit(call, self.invoke, one, configs[index], **kwargs)
+                running[job] = index
+            while running:
+                ended, _ = wait(running, return_when=FIRST_COMPLETED)
+                for job in ended:
+                    yield running.pop(job), outcome_of(job, return_exceptions)
+
+    async def abatch_as_completed(
+        self,
+        inputs: Sequence[Any],
+        config: Configs = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> AsyncIterator[tuple[int, Any]]:
+        """Async twin of `batch_as_completed`."""
+        configs = configs_of(config, len(inputs))
+        gate = asyncio.Semaphore(width_of(configs, len(inputs)))
+
+        async def one(index: int) -> tuple[int, Any]:
+            async with gate:
+                try:
+                    return index, await self.ainvoke(
+                        inputs[index], configs[index], **kwargs
+                    )
+                except Exception as error:
+                    if return_exceptions:
+                        return index, error
+                    raise
+
+        jobs = [asyncio.ensure_future(one(index)) for index in range(len(inputs))]
+        try:
+            for job in asyncio.as_completed(jobs):
+                yield await job
+        finally:
+            for running in jobs:
+                running.cancel()
+
+
+def outcome_of(job: Future[Any], return_exceptions: bool) -> Any:  # noqa: FBT001
+    error = job.exception()
+    if error is None:
+        return job.result()
+    if return_exceptions and isinstance(error, Exception):
+        return error
+    raise error

@@ -1,0 +1,87 @@
+"""Chunks in the form a caller asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from towpath.constants import INTERRUPT
+from towpath.errors import TowpathError, nearest
+from towpath.kernel.request import Chunk
+
+MODES: Final = (
+    "values",
+    "updates",
+    "custom",
+    "messages",
+    "checkpoints",
+    "tasks",
+    "debug",
+)
+
+
+class InvalidModeError(TowpathError, ValueError):
+    """A stream mode that does not exist."""
+
+    code = "TP-611"
+
+
+def modes_of(mode: str | Sequence[str] | None) -> tuple[str, ...]:
+    """One mode or several, checked.
+
+    Raises:
+        InvalidModeError: one of them does not exist (TP-611).
+    """
+    modes = (mode,) if isinstance(mode, str) else tuple(mode or ())
+    for each in modes:
+        if each not in MODES:
+            raise InvalidModeError(
+                f"there is no stream mode {each!r}", hint=nearest(each, MODES)
+            )
+    return modes
+
+
+@dataclass(slots=True)
+class Format:
+    """Which chunks a caller wants, and how: v1 tuples, or v2 typed parts."""
+
+    modes: frozenset[str]
+    single: bool
+    subgraphs: bool
+    version: Literal["v1", "v2"]
+    printed: frozenset[str] = frozenset()
+    inner: frozenset[str] = frozenset()
+
+    def wants(self, chunk: Chunk) -> bool:
+        ns, mode, _ = chunk
+        if mode not in self.modes:
+            return False
+        return self.subgraphs or not ns or mode in self.inner
+
+    def shape(self, chunk: Chunk) -> Any:
+        ns, mode, payload = chunk
+        if self.version == "v2":
+            return part(ns, mode, payload)
+        if self.subgraphs:
+            return (ns, payload) if self.single else (ns, mode, payload)
+        return payload if self.single else (mode, payload)
+
+    def echo(self, chunk: Chunk) -> None:
+        """Print a chunk of a mode that is to be printed."""
+        ns, mode, payload = chunk
+        if mode in self.printed and (self.subgraphs or not ns):
+            where = f"{'|'.join(ns)} " if ns else ""
+            print(f"[{where}{mode}] {payload}")  # noqa: T201 - asked for
+
+
+def part(ns: tuple[str, ...], mode: str, payload: Any) -> dict[str, Any]:
+    """A chunk as a typed part (`towpath.types.StreamPart`)."""
+    made: dict[str, Any] = {"type": mode, "ns": ns, "data": payload}
+    if mode == "values":
+        interrupts: tuple[Any, ...] = ()
+        if isinstance(payload, Mapping) and INTERRUPT in payload:
+            interrupts = tuple(payload[INTERRUPT])
+            made["data"] = {k: v for k, v in payload.items() if k != INTERRUPT}
+        made["interrupts"] = interrupts
+    return made

@@ -1,0 +1,250 @@
+"""`Pregel`: the public verbs of a compiled graph.
+
+Each verb comes in two colours that differ only in the driver: the run itself
+is a program that knows neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self
+
+from towpath.plan import NodeSpec, Plan
+from towpath.pregel.batches import BatchVerbs
+from towpath.pregel.config import merge
+from towpath.pregel.finish import arun, astream_run, run, stream_run
+from towpath.pregel.runs import Options, prepare_run
+from towpath.pregel.states import StateVerbs
+from towpath.runtime import RunControl
+from towpath.types import All, Checkpointer, Durability, StreamMode
+from towpath.typing import ContextT, InputT, OutputT, StateT, pad
+
+if TYPE_CHECKING:
+    from towpath.types import Command
+
+Modes = StreamMode | Sequence[StreamMode]
+Nodes = All | Sequence[str]
+
+
+class Pregel(
+    StateVerbs, BatchVerbs, Generic[StateT, ContextT, InputT, OutputT]
+):
+    """A compiled graph: invoke it, stream it, look at its threads, edit them."""
+
+    def __class_getitem__(cls, parameters: Any) -> Any:
+        return super().__class_getitem__(pad(parameters))  # type: ignore[misc]
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        checkpointer: Checkpointer = None,
+        store: Any = None,
+        cache: Any = None,
+        name: str = "LangGraph",
+        debug: bool = False,
+        config: Mapping[str, Any] | None = None,
+        stream_mode: StreamMode = "values",
+        step_timeout: float | None = None,
+        stream_transformers: Sequence[Callable[[tuple[str, ...]], Any]] | None = None,
+    ) -> None:
+        self.plan_of_graph = plan
+        self.checkpointer = checkpointer
+        self.store = store
+        self.cache = cache
+        self.name = name
+        self.debug = debug
+        self.config = config
+        self.stream_mode = stream_mode
+        self.step_timeout = step_timeout
+        self.stream_transformers = stream_transformers
+
+    # -- what it is made of ---------------------------------------------------
+
+    @property
+    def nodes(self) -> Mapping[str, NodeSpec]:
+        """The nodes, the entry and error handlers included."""
+        return self.plan_of_graph.nodes
+
+    @property
+    def channels(self) -> Mapping[str, Any]:
+        """The channels and managed values, by name."""
+        return {**self.plan_of_graph.channels, **self.plan_of_graph.managed}
+
+    @property
+    def context_schema(self) -> Any:
+        return self.plan_of_graph.context_schema
+
+    @property
+    def output_channels(self) -> str | Sequence[str]:
+        return self.plan_of_graph.output_keys
+
+    @property
+    def input_channels(self) -> str | Sequence[str]:
+        return self.plan_of_graph.input_channel
+
+    @property
+    def stream_channels(self) -> str | Sequence[str]:
+        plan = self.plan_of_graph
+        return plan.keys[0] if plan.root else plan.keys
+
+    @property
+    def interrupt_before_nodes(self) -> All | Sequence[str]:
+        nodes = self.plan_of_graph.interrupt_before
+        return "*" if nodes == "*" else sorted(nodes)
+
+    @property
+    def interrupt_after_nodes(self) -> All | Sequence[str]:
+        nodes = self.plan_of_graph.interrupt_after
+        return "*" if nodes == "*" else sorted(nodes)
+
+    @property
+    def trigger_to_nodes(self) -> Mapping[str, Sequence[str]]:
+        return self.plan_of_graph.listeners
+
+    @property
+    def node_error_handler_map(self) -> Mapping[str, str]:
+        specs = self.plan_of_graph.nodes.values()
+        return {s.name: s.error_handler for s in specs if s.error_handler}
+
+    def copy(self, update: Mapping[str, Any] | None = None) -> Self:
+        """A graph like this one with some attributes replaced."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.__dict__.update(update or {})
+        return twin
+
+    def with_config(
+        self, config: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> Self:
+        """A graph like this one whose runs start from this config."""
+        return self.copy({"config": merge(self.config, config, kwargs)})
+
+    def validate(self) -> Self:
+        """Nothing is left to check: compiling checks everything."""
+        return self
+
+    # -- running --------------------------------------------------------------
+
+    def invoke(
+        self,
+        input: InputT | Command[Any] | None,  # noqa: A002 - the public name
+        config: Mapping[str, Any] | None = None,
+        *,
+        context: ContextT | None = None,
+        stream_mode: Modes = "values",
+        print_mode: Modes = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: Nodes | None = None,
+        interrupt_after: Nodes | None = None,
+        durability: Durability | None = None,
+        control: RunControl | None = None,
+        version: Literal["v1", "v2"] = "v1",
+        **kwargs: Any,
+    ) -> Any:
+        """Run the graph to its end and return the output.
+
+        `input` starts the graph; `None` continues a stopped thread, and
+        `Command(resume=...)` answers what it asked. When the run stops on a
+        question, the output has it under `__interrupt__`. `durability` says
+        when a step must be stored: "sync" before the next starts, "async"
+        while it runs, "exit" when the run ends. With `version="v2"` the
+        result is a `GraphOutput`; with another `stream_mode` than "values",
+        the list of its chunks.
+
+        Raises:
+            GraphRecursionError: the step limit was reached (TP-401).
+            NothingToResumeError: an answer, and nothing was asked (TP-302).
+            UnknownInterruptError: an answer to what was not asked (TP-301).
+            InvalidUpdateError: an update that the state cannot take (TP-201).
+            Exception: what a node raised, with a note saying where.
+        """
+        options = Options(
+            context, stream_mode, print_mode, output_keys, interrupt_before,
+            interrupt_after, durability, control, version=version, **kwargs,
+        )  # fmt: skip
+        return run(self, input, config, options)
+
+    async def ainvoke(
+        self,
+        input: InputT | Command[Any] | None,  # noqa: A002 - the public name
+        config: Mapping[str, Any] | None = None,
+        *,
+        context: ContextT | None = None,
+        stream_mode: Modes = "values",
+        print_mode: Modes = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: Nodes | None = None,
+        interrupt_after: Nodes | None = None,
+        durability: Durability | None = None,
+        control: RunControl | None = None,
+        version: Literal["v1", "v2"] = "v1",
+        **kwargs: Any,
+    ) -> Any:
+        """Async twin of `invoke`."""
+        options = Options(
+            context, stream_mode, print_mode, output_keys, interrupt_before,
+            interrupt_after, durability, control, version=version, **kwargs,
+        )  # fmt: skip
+        return await arun(self, input, config, options)
+
+    def stream(
+        self,
+        input: InputT | Command[Any] | None,  # noqa: A002 - the public name
+        config: Mapping[str, Any] | None = None,
+        *,
+        context: ContextT | None = None,
+        stream_mode: Modes | None = None,
+        print_mode: Modes = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: Nodes | None = None,
+        interrupt_after: Nodes | None = None,
+        durability: Durability | None = None,
+        control: RunControl | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
+        version: Literal["v1", "v2"] = "v1",
+        **kwargs: Any,
+    ) -> Iterator[Any]:
+        """Run the graph and yield what happens, while it happens.
+
+        A mode, or several: "values" the state after each step, "updates" what
+        each node wrote, "custom" what nodes send with a writer, "messages"
+        tokens, "tasks" and "checkpoints", "debug" both of them. With several
+        modes chunks are `(mode, chunk)`, with `subgraphs=True` those of
+        subgraphs come too, with their namespace in front. Closing the
+        iterator stops the run.
+
+        Raises:
+            As `invoke`, from the iterator.
+        """
+        options = Options(
+            context, stream_mode, print_mode, output_keys, interrupt_before,
+            interrupt_after, durability, control, subgraphs, debug, version, **kwargs,
+        )  # fmt: skip
+        return stream_run(prepare_run(self, input, config, options, streams=True))
+
+    def astream(
+        self,
+        input: InputT | Command[Any] | None,  # noqa: A002 - the public name
+        config: Mapping[str, Any] | None = None,
+        *,
+        context: ContextT | None = None,
+        stream_mode: Modes | None = None,
+        print_mode: Modes = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: Nodes | None = None,
+        interrupt_after: Nodes | None = None,
+        durability: Durability | None = None,
+        control: RunControl | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
+        version: Literal["v1", "v2"] = "v1",
+        **kwargs: Any,
+    ) -> AsyncIterator[Any]:
+        """Async twin of `stream`."""
+        options = Options(
+            context, stream_mode, print_mode, output_keys, interrupt_before,
+            interrupt_after, durability, control, subgraphs, debug, version, **kwargs,
+        )  # fmt: skip
+        return astream_run(prepare_run(self, input, config, options, streams=True))

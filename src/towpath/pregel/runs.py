@@ -1,0 +1,382 @@
+"""What a caller asks -> a run: its request, its scope, its program.
+
+A graph that is called while a node runs is a subgraph of it: it runs in the
+task's namespace, under its limits and its saver, streams through it, and
+passes up what it asks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from towpath.call.scope import RunScope, TaskContext
+from towpath.constants import CONF, NS_END
+from towpath.context import current
+from towpath.errors import ColourError, InvalidUpdateError, NoCheckpointerError, nearest
+from towpath.kernel.commands import Program
+from towpath.kernel.request import Chunk, Request, silence
+from towpath.kernel.run import Outcome, run
+from towpath.plan import Plan
+from towpath.pregel.chunks import Format, modes_of
+from towpath.pregel.config import limit_of, merge
+from towpath.pregel.ports import bump_of, trace_of
+from towpath.runtime import RunControl
+from towpath.step.tasks import lasting_ns
+
+if TYPE_CHECKING:
+    from towpath.pregel.main import Pregel
+
+SERIAL: Final = itertools.count(1)
+PROCESS: Final = f"{id(SERIAL):x}"
+
+
+@dataclass(slots=True)
+class Options:
+    """The keywords of `invoke` and `stream`, as one value."""
+
+    context: Any = None
+    stream_mode: str | Sequence[str] | None = None
+    print_mode: str | Sequence[str] = ()
+    output_keys: str | Sequence[str] | None = None
+    interrupt_before: str | Sequence[str] | None = None
+    interrupt_after: str | Sequence[str] | None = None
+    durability: Any = None
+    control: RunControl | None = None
+    subgraphs: bool = False
+    debug: bool | None = None
+    version: Any = "v1"
+
+
+@dataclass(slots=True)
+class Run:
+    """One call of a graph, ready to be driven."""
+
+    plan: Plan
+    request: Request
+    scope: RunScope
+    format: Format
+    parent: TaskContext | None
+
+    def program(self) -> Program[Outcome]:
+        return run(self.plan, self.request)
+
+
+def prepare_run(
+    graph: Pregel[Any, Any, Any, Any],
+    input: Any,  # noqa: A002 - the public name
+    config: Mapping[str, Any] | None,
+    options: Options,
+    *,
+    streams: bool,
+) -> Run:
+    """Work out everything about one call before it starts."""
+    parent = current.get()
+    parent = parent if isinstance(parent, TaskContext) else None
+    merged = merge(graph.config, None if parent is None else inherited(parent), config)
+    plan = graph.plan_of_graph
+    format_ = format_of(graph, options, streams=streams)
+    outer = frozenset() if parent is None else parent.scope.inner_modes
+    request = Request(
+        input,
+        output_keys(graph, options, streams=streams),
+        modes=format_.modes | format_.printed | outer,
+        before=stops(options.interrupt_before, plan.interrupt_before, plan),
+        after=stops(options.interrupt_after, plan.interrupt_after, plan),
+        limit=limit_of(merged, plan.semantics.recursion_limit),
+        durability=options.durability or (merged.get(CONF) or {}).get(DURABILITY) or "async",
+        control=options.control or (parent and parent.scope.req.control) or RunControl(),
+        cache=graph.cache or (parent and parent.scope.req.cache),
+        step_timeout=graph.step_timeout,
+    )
+    if parent is None:
+        place_root(graph, request, merged)
+    else:
+        place_nested(graph, request, parent, config, options)
+    request.bump = bump_of(request.saver)
+    request.metadata = stored_metadata(plan, merged)
+    live = needs_threads(graph, format_, request, parent)
+    scope = RunScope(
+        plan,
+        request,
+        merged,
+        context=context_of(graph, options, parent),
+        store=graph.store or (parent.store if parent else None),
+        live=live,
+        inner_modes=format_.modes if format_.subgraphs else format_.inner,
+    )
+    if parent is not None:
+        scope.inner_modes |= outer
+    scope.trace = trace_of(scope)
+    return Run(plan, request, scope, format_, parent)
+
+
+DURABILITY: Final = "__pregel_durability"
+
+
+def inherited(parent: TaskContext) -> dict[str, Any]:
+    """What a nested run takes from the config of the task it runs in."""
+    config = dict(parent.scope.config)
+    config.pop("run_id", None)
+    config.pop("run_name", None)
+    metadata = config.get("metadata")
+    if metadata:
+        config["metadata"] = dict(metadata)
+    conf = dict(config.get(CONF) or {})
+    for key in ("checkpoint_id", "checkpoint_ns", "checkpoint_map"):
+        conf.pop(key, None)
+    config[CONF] = conf
+    return config
+
+
+def format_of(
+    graph: Pregel[Any, Any, Any, Any], options: Options, *, streams: bool
+) -> Format:
+    """What the caller listens to."""
+    mode = options.stream_mode
+    if not streams:
+        asked: tuple[str, ...] = ()
+    else:
+        asked = modes_of(graph.stream_mode if mode is None else mode)
+    printed = modes_of(options.print_mode)
+    single = mode is None or isinstance(mode, str)
+    return Format(
+        frozenset(asked),
+        single,
+        options.subgraphs,
+        options.version,
+        frozenset(printed),
+        frozenset(graph.plan_of_graph.semantics.inner_modes),
+    )
+
+
+def output_keys(
+    graph: Pregel[Any, Any, Any, Any], options: Options, *, streams: bool
+) -> tuple[str, ...] | str:
+    """The keys that values and updates show.
+
+    Raises:
+        InvalidUpdateError: a key that no schema declares.
+    """
+    plan = graph.plan_of_graph
+    keys = options.output_keys
+    if keys is None:
+        if plan.root:
+            return plan.keys[0]
+        return plan.keys if streams else plan.output_keys
+    several = (keys,) if isinstance(keys, str) else tuple(keys)
+    for key in several:
+        if key not in plan.key_set:
+            raise InvalidUpdateError(
+                f"output_keys names `{key}`, which no schema declares",
+                hint=nearest(key, plan.keys),
+            )
+    return keys if isinstance(keys, str) else several
+
+
+def stops(
+    asked: str | Sequence[str] | None, own: frozenset[str] | str, plan: Plan
+) -> frozenset[str] | str:
+    """Where static breakpoints stop this run."""
+    if asked is None:
+        return own
+    if asked == "*":
+        return "*"
+    names = frozenset(asked)
+    for name in names:
+        if name not in plan.nodes:
+            raise InvalidUpdateError(
+                f"a breakpoint names `{name}`, which is no node of this graph",
+                hint=nearest(name, plan.nodes),
+            )
+    return names
+
+
+def place_root(
+    graph: Pregel[Any, Any, Any, Any], request: Request, config: Mapping[str, Any]
+) -> None:
+    """Where a run that nobody is around of keeps its state.
+
+    Raises:
+        NoCheckpointerError: checkpointer=True, a breakpoint that nothing could
+            be resumed from, or no thread to keep the state under.
+    """
+    conf = config.get(CONF) or {}
+    saver = conf.get("__pregel_checkpointer") or graph.checkpointer
+    if saver is True:
+        raise NoCheckpointerError(
+            "checkpointer=True only means something for a subgraph",
+            hint="give the outer graph a checkpointer",
+        )
+    request.origin = f"{PROCESS}-{next(SERIAL)}"
+    if not saver:
+        refuse_unsaved_stops(graph, request)
+        return
+    thread = conf.get("thread_id")
+    if thread is None:
+        raise NoCheckpointerError(
+            "the graph has a checkpointer, but the config names no thread: "
+            "Checkpointer requires one or more of the following 'configurable' "
+            "keys: thread_id, checkpoint_ns, checkpoint_id",
+            hint="pass config={'configurable': {'thread_id': '...'}}",
+        )
+    request.saver = saver
+    request.thread_id = str(thread)
+    request.ns = conf.get("checkpoint_ns") or ""
+    request.pinned = conf.get("checkpoint_id")
+
+
+def refuse_unsaved_stops(graph: Pregel[Any, Any, Any, Any], request: Request) -> None:
+    """A breakpoint without a checkpointer stops where nothing can go on."""
+    strict = graph.plan_of_graph.semantics.unsaved_prompts == "error"
+    if strict and (request.before or request.after):
+        raise NoCheckpointerError(
+            "interrupt_before and interrupt_after need a checkpointer, or the run "
+            "could not be resumed",
+            hint="compile(checkpointer=InMemorySaver()) or a durable one",
+        )
+
+
+def place_nested(
+    graph: Pregel[Any, Any, Any, Any],
+    request: Request,
+    parent: TaskContext,
+    config: Mapping[str, Any] | None,
+    options: Options,
+) -> None:
+    """Where a run inside a task keeps its state, and what it takes over."""
+    outer, task = parent.scope.req, parent.task
+    own = (config or {}).get(CONF) or {}
+    request.origin = task.id
+    request.durability = options.durability or outer.durability
+    request.nested = True
+    request.rewound = outer.rewound
+    request.answers = outer.answers
+    request.thread_id = outer.thread_id
+    request.ns = child_ns(graph, parent)
+    request.parents = {**outer.parents, outer.ns: task.origin.checkpoint_id}
+    if graph.plan_of_graph.semantics.shared_limit and outer.state is not None:
+        left = outer.stop - outer.spent - outer.state.step
+        request.limit = max(1, min(request.limit, left))
+    saver = graph.checkpointer
+    if saver is None or saver is True:
+        saver = outer.saver
+    elif saver is not False and own.get("thread_id") not in (None, outer.thread_id):
+        # A graph with a saver of its own that is given a thread of its own is
+        # no subgraph of this one.
+        request.ns = own.get("checkpoint_ns") or ""
+        request.pinned = own.get("checkpoint_id")
+        request.parents = {}
+        request.nested = request.rewound = False
+        request.answers = {}
+        request.thread_id = str(own["thread_id"])
+    request.saver = saver or None
+    if request.saver is not None and request.thread_id is None:
+        thread = own.get("thread_id")
+        request.thread_id = None if thread is None else str(thread)
+        if request.thread_id is None:
+            raise NoCheckpointerError(
+                f"subgraph `{graph.name}` has a checkpointer of its own, but no "
+                "thread_id is known",
+                hint="run the outer graph with a thread_id",
+            )
+    if request.saver is None:
+        refuse_unsaved_stops(graph, request)
+
+
+def child_ns(graph: Pregel[Any, Any, Any, Any], parent: TaskContext) -> str:
+    """The namespace of a graph called inside a task.
+
+    It is the task's; a further call in the same task gets a number after it.
+    A graph that keeps its state across calls is found without the task's id.
+    """
+    task = parent.task
+    ns = task.ns
+    if task.spec.action is None or task.spec.action.graph is not graph:
+        parent.scope.plan.called[task.name] = graph
+    if graph.checkpointer is True:
+        return lasting_ns(ns)
+    if task.spec.action is not None and task.spec.action.graph is graph:
+        return ns
+    if task.children is None:
+        task.children = {}
+    number = task.children[""] = task.children.get("", 0) + 1
+    return ns if number == 1 else f"{ns}{NS_END}{number}"
+
+
+def stored_metadata(plan: Plan, config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the caller's config goes into the metadata of checkpoints."""
+    stored = dict(config.get("metadata") or {})
+    for key, value in (config.get(CONF) or {}).items():
+        if plan.semantics.stores(key, value):
+            stored.setdefault(key, value)
+    return stored
+
+
+def context_of(
+    graph: Pregel[Any, Any, Any, Any], options: Options, parent: TaskContext | None
+) -> Any:
+    """The run's context, in the form of its schema where that is a class."""
+    context = options.context
+    if context is None:
+        return None if parent is None else parent.scope.context
+    schema = graph.context_schema
+    if isinstance(context, dict) and isinstance(schema, type) and makes(schema):
+        return schema(**context)
+    return context
+
+
+def makes(schema: type) -> bool:
+    """Whether instances of a schema class are made from keywords."""
+    return hasattr(schema, "__dataclass_fields__") or hasattr(schema, "model_fields")
+
+
+def needs_threads(
+    graph: Pregel[Any, Any, Any, Any],
+    format_: Format,
+    request: Request,
+    parent: TaskContext | None,
+) -> bool:
+    """Whether chunks come while a node runs, and somebody waits for them."""
+    del parent
+    if not format_.modes:
+        return False
+    specs = graph.plan_of_graph.nodes.values()
+    yields = any(s.action is not None and s.action.yields for s in specs)
+    return bool(
+        format_.modes & {"custom", "messages"} or format_.subgraphs or yields
+    )
+
+
+def connect(run_: Run, own: Any) -> None:
+    """Let the run's chunks reach those who listen: the caller, and the task around."""
+    scope, parent = run_.scope, run_.parent
+    if parent is None:
+        emit = own
+    else:
+        outer = parent.scope
+        modes, mine = run_.format.modes | run_.format.printed, own
+        inner = outer.inner_modes
+
+        def emit(chunk: Chunk) -> None:
+            if chunk[1] in inner:
+                outer.emit(chunk)
+            if chunk[1] in modes:
+                mine(chunk)
+
+    scope.emit = run_.request.emit = emit if run_.request.modes else silence
+
+
+def check_colour(request: Request) -> None:
+    """Refuse a saver that only has async methods in a blocking run."""
+    saver = request.saver
+    if saver is not None and getattr(saver, "async_only", False):
+        raise ColourError(
+            f"{type(saver).__name__} only works in async runs",
+            hint="use ainvoke or astream, or a saver with blocking methods",
+        )
+
+
+__all__ = ["Options", "Run", "check_colour", "connect", "prepare_run"]

@@ -1,0 +1,281 @@
+"""Looking at the threads of a graph, and editing them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from towpath.call.scope import RunScope
+from towpath.constants import CONF
+from towpath.drive.loop import LoopDriver
+from towpath.drive.sync import SyncDriver
+from towpath.errors import NoCheckpointerError
+from towpath.kernel.commands import FetchAll, Program
+from towpath.kernel.edit import bulk_update
+from towpath.kernel.inspect import find_subgraph, get_state, snapshot
+from towpath.kernel.request import Request
+from towpath.plan import Plan
+from towpath.pregel.config import merge
+from towpath.pregel.ports import bump_of
+from towpath.pregel.runs import check_colour
+from towpath.types import StateSnapshot, StateUpdate
+
+if TYPE_CHECKING:
+    from towpath.pregel.main import Pregel
+
+# Checkpoints read at a time: a long history is never held whole.
+PAGE: Final = 64
+
+
+@dataclass(slots=True)
+class Place:
+    """A thread, or a subgraph's part of one, as a config names it."""
+
+    plan: Plan
+    request: Request
+    config: dict[str, Any]
+    graph: Any
+
+    def scope(self) -> RunScope:
+        return RunScope(self.plan, self.request, self.config, store=self.graph.store)
+
+    def drive(self, program: Program[Any]) -> Any:
+        check_colour(self.request)
+        return SyncDriver(self.scope()).run(program)
+
+    async def adrive(self, program: Program[Any]) -> Any:
+        return await LoopDriver(self.scope()).run(program)
+
+
+def place_of(graph: Any, config: Mapping[str, Any]) -> Place:
+    """Find what a config names.
+
+    Raises:
+        NoCheckpointerError: nothing keeps the graph's state, or no thread is
+            named (TP-601).
+        UnknownNamespaceError: no such subgraph (TP-602).
+    """
+    merged = merge(graph.config, config)
+    conf = merged.get(CONF) or {}
+    saver = conf.get("__pregel_checkpointer") or graph.checkpointer
+    if not saver or saver is True:
+        raise NoCheckpointerError(
+            "No checkpointer set: the graph keeps no state to look at",
+            hint="compile(checkpointer=...)",
+        )
+    if conf.get("thread_id") is None:
+        raise NoCheckpointerError(
+            "the config names no thread",
+            hint="pass {'configurable': {'thread_id': '...'}}",
+        )
+    ns = conf.get("checkpoint_ns") or ""
+    inner = find_subgraph(graph.plan_of_graph, ns) if ns else graph
+    parents = {
+        key: id_ for key, id_ in (conf.get("checkpoint_map") or {}).items() if key != ns
+    }
+    request = Request(
+        None,
+        (),
+        saver=saver,
+        thread_id=str(conf["thread_id"]),
+        ns=ns,
+        pinned=conf.get("checkpoint_id") or (conf.get("checkpoint_map") or {}).get(ns),
+        parents=parents,
+        bump=bump_of(saver),
+    )
+    return Place(inner.plan_of_graph, request, merged, graph)
+
+
+def history_page(
+    place: Place, given: Mapping[str, Any] | None, options: dict[str, Any]
+) -> Program[list[StateSnapshot]]:
+    """The snapshots of one page of a thread's history."""
+    req = place.request
+    rows = yield FetchAll(req.saver, req.place(req.pinned), given, **options)
+    page = []
+    for saved in rows:
+        one = yield from snapshot(
+            place.plan, req, saved, place.config, subgraphs=False, live=False
+        )
+        page.append(one)
+    return page
+
+
+def next_page(
+    before: Mapping[str, Any] | None, limit: int | None, page: Sequence[StateSnapshot]
+) -> tuple[dict[str, Any], int | None]:
+    """Options of the next page, and how many snapshots are still wanted."""
+    if page:
+        before = page[-1].config
+        limit = None if limit is None else limit - len(page)
+    size = PAGE if limit is None else min(PAGE, limit)
+    return {"before": before, "limit": size}, limit
+
+
+class StateVerbs:
+    """The verbs of a compiled graph that do not run it."""
+
+    if TYPE_CHECKING:
+        plan_of_graph: Plan
+        cache: Any
+
+    def get_state(
+        self, config: Mapping[str, Any], *, subgraphs: bool = False
+    ) -> StateSnapshot:
+        """The newest state of a thread, or that of the checkpoint named.
+
+        With `subgraphs`, tasks that run a subgraph carry its state. A thread
+        that has never run gives an empty snapshot.
+
+        Raises:
+            NoCheckpointerError: the graph keeps no state (TP-601).
+            UnknownNamespaceError: the namespace fits no subgraph (TP-602).
+        """
+        at = place_of(self, config)
+        program = get_state(at.plan, at.request, at.config, subgraphs=subgraphs)
+        return at.drive(program)  # type: ignore[no-any-return]
+
+    async def aget_state(
+        self, config: Mapping[str, Any], *, subgraphs: bool = False
+    ) -> StateSnapshot:
+        """Async twin of `get_state`."""
+        at = place_of(self, config)
+        program = get_state(at.plan, at.request, at.config, subgraphs=subgraphs)
+        return await at.adrive(program)  # type: ignore[no-any-return]
+
+    def get_state_history(
+        self,
+        config: Mapping[str, Any],
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - the public name
+        before: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> Iterator[StateSnapshot]:
+        """The checkpoints of a thread as snapshots, newest first.
+
+        `filter` compares metadata, `before` names a checkpoint to start
+        below, `limit` is how many at most.
+        """
+        at, page = place_of(self, config), ()
+        options, left = next_page(before, limit, page)
+        while rows := at.drive(history_page(at, filter, options)):
+            yield from rows
+            options, left = next_page(before, left, rows)
+            if len(rows) < PAGE or left == 0:
+                return
+
+    async def aget_state_history(
+        self,
+        config: Mapping[str, Any],
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - the public name
+        before: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[StateSnapshot]:
+        """Async twin of `get_state_history`."""
+        at, page = place_of(self, config), ()
+        options, left = next_page(before, limit, page)
+        while rows := await at.adrive(history_page(at, filter, options)):
+            for row in rows:
+                yield row
+            options, left = next_page(before, left, rows)
+            if len(rows) < PAGE or left == 0:
+                return
+
+    def update_state(
+        self,
+        config: Mapping[str, Any],
+        values: Any,
+        as_node: str | None = None,
+        task_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Write to a thread's state as if a node had just returned `values`.
+
+        Without `as_node`, the node that wrote last is taken. On a thread that
+        stopped in the middle of a step, that only changes the state: what
+        finished stays finished, and what was asked stays asked.
+
+        Raises:
+            AmbiguousUpdateError: several nodes wrote last (TP-207).
+            InvalidUpdateError: an update that the state cannot take (TP-201).
+        """
+        steps = [[StateUpdate(values, as_node, task_id)]]
+        return self.bulk_update_state(config, steps)
+
+    async def aupdate_state(
+        self,
+        config: Mapping[str, Any],
+        values: Any,
+        as_node: str | None = None,
+        task_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Async twin of `update_state`."""
+        steps = [[StateUpdate(values, as_node, task_id)]]
+        return await self.abulk_update_state(config, steps)
+
+    def bulk_update_state(
+        self, config: Mapping[str, Any], supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> dict[str, Any]:
+        """Apply several updates, one checkpoint per superstep, in order."""
+        at = place_of(self, config)
+        program = bulk_update(at.plan, at.request, supersteps)
+        return at.drive(program)  # type: ignore[no-any-return]
+
+    async def abulk_update_state(
+        self, config: Mapping[str, Any], supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> dict[str, Any]:
+        """Async twin of `bulk_update_state`."""
+        at = place_of(self, config)
+        program = bulk_update(at.plan, at.request, supersteps)
+        return await at.adrive(program)  # type: ignore[no-any-return]
+
+    def get_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> Iterator[tuple[str, Pregel[Any, Any, Any, Any]]]:
+        """The compiled graphs among the nodes, by name; nested ones as `a|b`."""
+        for name, spec in self.plan_of_graph.nodes.items():
+            action = spec.action
+            graph = None if action is None else action.graph
+            graph = graph or self.plan_of_graph.called.get(name)
+            if graph is None:
+                continue
+            if namespace is None or namespace == name:
+                yield name, graph
+            if recurse or (namespace and namespace.startswith(f"{name}|")):
+                inner = namespace[len(name) + 1 :] if namespace else None
+                for sub, deeper in graph.get_subgraphs(
+                    namespace=inner or None, recurse=recurse
+                ):
+                    yield f"{name}|{sub}", deeper
+
+    async def aget_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> AsyncIterator[tuple[str, Pregel[Any, Any, Any, Any]]]:
+        """Async twin of `get_subgraphs`."""
+        for found in self.get_subgraphs(namespace=namespace, recurse=recurse):
+            yield found
+
+    def clear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Forget the cached results of these nodes, or of all."""
+        self._cache().clear(cache_names(self.plan_of_graph, nodes))
+
+    async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Async twin of `clear_cache`."""
+        await self._cache().aclear(cache_names(self.plan_of_graph, nodes))
+
+    def _cache(self) -> Any:
+        if self.cache is None:
+            raise NoCheckpointerError(
+                "No cache is set for this graph. Cannot clear cache.",
+                hint="compile(cache=InMemoryCache())",
+            )
+        return self.cache
+
+
+def cache_names(plan: Plan, nodes: Sequence[str] | None) -> list[tuple[str, ...]]:
+    """The namespaces under which nodes keep their results."""
+    from towpath.kernel.settle import cache_ns
+
+    names = plan.nodes if nodes is None else nodes
+    return [cache_ns(plan.nodes[name]) for name in names if plan.nodes[name].cache]

@@ -1,0 +1,142 @@
+"""(plan, state, tasks) -> the state after a superstep.
+
+The one place where state changes. Writes fold in task order, never in the
+order of arrival; all channels changed in one step get the same, next version;
+channels that were not written are told of the step; when nothing can be
+triggered any more, channels are told to finish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from towpath.errors import ConcurrentUpdateError, InvalidUpdateError
+from towpath.plan import Plan
+from towpath.step.state import State, mirror
+from towpath.step.tasks import Task, in_fold_order
+
+def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
+    """Fold one superstep's writes into the state."""
+    tasks = in_fold_order(tasks)
+    version = state.bump(state.top, None)
+    counts = consume(plan, state, tasks, version)
+    grouped: dict[str, list[Any]] = {}
+    for task in tasks:
+        for channel, value in task.writes:
+            if channel in grouped:
+                grouped[channel].append(value)
+            else:
+                grouped[channel] = [value]
+    updated = fold(plan, state, grouped, tasks, version)
+    if counts:
+        tick(plan, state, grouped, updated, version)
+        if plan.finishing and updated.isdisjoint(plan.listeners):
+            finish(plan, state, updated, version)
+    state.top = version
+    state.updated = updated
+
+
+def consume(plan: Plan, state: State, tasks: Sequence[Task], version: Any) -> bool:
+    """Record what the tasks saw and take it from their triggers.
+
+    False when no task was triggered by anything, as for an external update:
+    such a step does not count for channels that live by the step.
+    """
+    counts = False
+    versions = state.versions
+    for task in tasks:
+        if not task.triggers:
+            continue
+        counts = True
+        name = task.name
+        saw = {t: versions[t] for t in task.triggers if t in versions}
+        if saw:
+            seen = state.seen
+            seen[name] = {**seen[name], **saw} if name in seen else saw
+        if plan.consuming:
+            for trigger in task.triggers:
+                if trigger in plan.consuming and state.channels[trigger].consume():
+                    touched(plan, state, trigger, version)
+    return counts
+
+
+def fold(
+    plan: Plan,
+    state: State,
+    grouped: dict[str, list[Any]],
+    tasks: Sequence[Task],
+    version: Any,
+) -> set[str]:
+    """Give every written channel its writes; the ones that changed come back."""
+    updated: set[str] = set()
+    channels, values, keys = state.channels, state.values, plan.key_set
+    for name, writes in grouped.items():
+        channel = channels.get(name)
+        if channel is None:
+            continue
+        try:
+            changed = channel.update(writes)
+        except InvalidUpdateError as error:
+            raise named(error, name, tasks) from None
+        if not changed:
+            continue
+        state.versions[name] = version
+        state.changed.add(name)
+        if channel.is_available():
+            updated.add(name)
+            if name in keys:
+                values[name] = channel.get()
+            if name in plan.ticking:
+                state.live.add(name)
+        elif name in keys:
+            values.pop(name, None)
+    return updated
+
+
+def named(
+    error: InvalidUpdateError, channel: str, tasks: Sequence[Task]
+) -> InvalidUpdateError:
+    """Say which tasks wrote the channel that could not take it."""
+    writers = [t.name for t in tasks if any(c == channel for c, _ in t.writes)]
+    if isinstance(error, ConcurrentUpdateError) and writers:
+        return error.blame(writers)
+    error.add_note(f"channel `{channel}`, written by {', '.join(writers)}")
+    return error
+
+
+def tick(
+    plan: Plan,
+    state: State,
+    grouped: dict[str, list[Any]],
+    updated: set[str],
+    version: Any,
+) -> None:
+    """Tell live channels of a step that did not write them."""
+    for name in [n for n in state.live if n not in grouped]:
+        channel = state.channels[name]
+        if channel.update(()):
+            touched(plan, state, name, version)
+        if channel.is_available():
+            if state.versions.get(name) == version:
+                updated.add(name)
+        else:
+            state.live.discard(name)
+
+
+def finish(plan: Plan, state: State, updated: set[str], version: Any) -> None:
+    """Tell the channels that wait for it that nothing more can happen."""
+    for name in plan.finishing:
+        channel = state.channels[name]
+        if channel.finish():
+            touched(plan, state, name, version)
+            if channel.is_available():
+                updated.add(name)
+
+
+def touched(plan: Plan, state: State, name: str, version: Any) -> None:
+    """A channel changed by being consumed, ticked or finished."""
+    state.versions[name] = version
+    state.changed.add(name)
+    if name in plan.key_set:
+        mirror(state, name)

@@ -1,0 +1,24 @@
+"""Copies of containers, so that no two parties hold the same one.
+
+Only the built-in containers are copied, all the way down; what they hold is
+shared. That is what keeps a list that a caller passed in, and goes on using,
+from being the very list that the graph keeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def isolate(value: Any) -> Any:
+    """Copy dicts, lists and sets all the way down; share everything else."""
+    kind = type(value)
+    if kind is dict:
+        return {key: isolate(item) for key, item in value.items()}
+    if kind is list:
+        return [isolate(item) for item in value]
+    if kind is tuple:
+        return tuple(isolate(item) for item in value)
+    if kind is set:
+        return set(value)
+    return value

@@ -1,0 +1,110 @@
+"""(plan, state) -> the tasks of the next superstep.
+
+The pending sends come first, in the order sent, then every node with a
+trigger channel that is available and newer than what the node has seen, by
+name. Only nodes that listen to a channel the last step changed are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from towpath.constants import ROOT, TASKS
+from towpath.errors import UnknownNodeError, nearest
+from towpath.plan import NodeSpec, Plan, Scratchpad, View
+from towpath.step.state import State
+from towpath.step.tasks import Origin, Task, pull_path, push_path
+
+
+def prepare(plan: Plan, state: State, ns: str, stop: int) -> list[Task]:
+    """Plan the next superstep; an empty list means that nothing is ready."""
+    origin = Origin(state.id, ns, state.step, state.carried)
+    tasks = pushed(plan, state, origin) if TASKS in state.live else []
+    pad = Scratchpad(state.step, stop)
+    if state.updated is None:
+        candidates: Iterable[str] = plan.nodes
+    else:
+        candidates = woken(plan, state.updated)
+    for name in candidates:
+        spec = plan.nodes[name]
+        fired = due(state, spec)
+        if fired:
+            task = Task(spec, pull_path(name), fired, origin)
+            fill(plan, state, task, pad)
+            tasks.append(task)
+    return tasks
+
+
+def woken(plan: Plan, updated: Iterable[str]) -> list[str]:
+    """The nodes that listen to any of these channels, by name."""
+    names: set[str] = set()
+    listeners = plan.listeners
+    for channel in updated:
+        if channel in listeners:
+            names.update(listeners[channel])
+    return sorted(names) if len(names) > 1 else list(names)
+
+
+def due(state: State, spec: NodeSpec) -> tuple[str, ...]:
+    """The triggers of a node that are available and newer than it has seen."""
+    seen = state.seen.get(spec.name)
+    versions, channels = state.versions, state.channels
+    return tuple(
+        trigger
+        for trigger in spec.triggers
+        if trigger in versions
+        and (seen is None or trigger not in seen or versions[trigger] > seen[trigger])
+        and channels[trigger].is_available()
+    )
+
+
+def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
+    """One task per pending send, in the order sent."""
+    tasks = []
+    for index, send in enumerate(state.channels[TASKS].get()):
+        spec = plan.nodes.get(send.node)
+        if spec is None:
+            if plan.semantics.unknown_nodes == "error":
+                msg = f"a stored Send goes to node `{send.node}`, which does not exist"
+                hint = nearest(send.node, plan.nodes)
+                raise UnknownNodeError(msg, hint=hint)
+            continue
+        task = Task(spec, push_path(index), (PUSH_TRIGGER,), origin)
+        task.input = send.arg
+        if send.timeout is not None:
+            task.timeout = send.timeout
+        tasks.append(task)
+    return tasks
+
+
+PUSH_TRIGGER = "__pregel_push"
+
+
+def fill(plan: Plan, state: State, task: Task, pad: Scratchpad) -> None:
+    """Read the task's input; what goes wrong is the task's failure."""
+    spec = task.spec
+    try:
+        if spec.read is not None:
+            task.input = spec.read(state.values)
+        elif spec.action is None:
+            task.input = state.channels[plan.input_channel].get()
+        else:
+            task.input = read(plan, state.values, spec.view, pad)
+    except Exception as error:
+        task.error = error
+
+
+def read(
+    plan: Plan, values: Mapping[str, Any], view: View, pad: Scratchpad
+) -> Any:
+    """What a node or branch with this schema sees of the values."""
+    if view.root:
+        return values.get(ROOT)
+    if view.keys is plan.keys:
+        data = dict(values)
+    else:
+        data = {key: values[key] for key in view.keys if key in values}
+    for key in view.managed:
+        data[key] = plan.managed[key].get(pad)
+    return data if view.make is None else view.make(data)

@@ -1,0 +1,122 @@
+"""The state of a run between two supersteps.
+
+A `State` holds the live channels with their versions, what each node has
+seen, and a mirror of the readable values, so that a node's input costs one
+dict copy and not one call per channel. It is opened from a stored checkpoint
+and turned back into one; `step.apply` is the only place that changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from towpath.channels.base import BaseChannel
+from towpath.constants import MISSING
+from towpath.errors import EmptyChannelError
+from towpath.plan import Plan
+
+Version = Any
+Bump = Callable[[Version | None, None], Version]
+
+
+def next_int(current: int | None, _: None = None) -> int:
+    """Versions of our own savers: 1, 2, 3."""
+    return 1 if current is None else current + 1
+
+
+class State:
+    """Channels, versions and what was seen, between two supersteps.
+
+    `step` is the number of the superstep that comes next; `updated` the
+    channels that the last one changed (None: not known, look at all); `live`
+    the channels that must be told when a step does not write them; `stored`
+    the checkpoint form of every channel that has a version; `changed` the
+    channels that changed since the last call of `to_checkpoint`.
+    """
+
+    __slots__ = (
+        "bump",
+        "carried",
+        "channels",
+        "changed",
+        "id",
+        "live",
+        "seen",
+        "step",
+        "stored",
+        "top",
+        "updated",
+        "values",
+        "versions",
+    )
+
+    def __init__(
+        self, channels: dict[str, BaseChannel[Any, Any, Any]], step: int, bump: Bump
+    ) -> None:
+        self.channels = channels
+        self.step = step
+        self.bump = bump
+        self.versions: dict[str, Version] = {}
+        self.seen: dict[str, dict[str, Version]] = {}
+        self.top: Version | None = None
+        self.updated: set[str] | None = None
+        self.values: dict[str, Any] = {}
+        self.live: set[str] = set()
+        self.stored: dict[str, Any] = {}
+        self.changed: set[str] = set()
+        self.id = ""
+        self.carried: Mapping[str, str] = {}
+
+
+def open_state(
+    plan: Plan,
+    checkpoint: Mapping[str, Any] | None = None,
+    *,
+    step: int = -1,
+    bump: Bump = next_int,
+) -> State:
+    """Open the state that a checkpoint holds, or the empty one."""
+    stored = checkpoint["channel_values"] if checkpoint else {}
+    channels = {
+        name: channel.from_checkpoint(stored.get(name, MISSING))
+        for name, channel in plan.channels.items()
+    }
+    state = State(channels, step, bump)
+    if checkpoint:
+        state.id = checkpoint["id"]
+        state.versions = dict(checkpoint["channel_versions"])
+        state.seen = {k: dict(v) for k, v in checkpoint["versions_seen"].items()}
+        state.top = max(state.versions.values(), default=None)
+        state.stored = {k: v for k, v in stored.items() if k in channels}
+    for name in plan.keys:
+        mirror(state, name)
+    state.live = {name for name in plan.ticking if channels[name].is_available()}
+    return state
+
+
+def mirror(state: State, name: str) -> None:
+    """Bring the readable value of one channel up to date."""
+    try:
+        state.values[name] = state.channels[name].get()
+    except EmptyChannelError:
+        state.values.pop(name, None)
+
+
+def to_checkpoint(state: State) -> dict[str, Any]:
+    """The state as the checkpoint dict that savers take, without id and time."""
+    stored, channels = state.stored, state.channels
+    for name in state.changed:
+        value = channels[name].checkpoint()
+        if value is MISSING:
+            stored.pop(name, None)
+        else:
+            stored[name] = value
+    state.changed.clear()
+    return {
+        "v": 4,
+        "channel_values": dict(stored),
+        "channel_versions": dict(state.versions),
+        "versions_seen": dict(state.seen),
+        "updated_channels": None if state.updated is None else sorted(state.updated),
+    }

@@ -1,0 +1,216 @@
+"""Tasks: one planned call of one node in one superstep.
+
+A task's id is derived from the checkpoint it was planned on, its namespace,
+step, node and path, so that a run resumed in another process plans the same
+ids and finds the writes that were recorded under them. Ids are made only when
+something asks: a run without a saver rarely does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, Final
+
+from towpath.constants import MISSING, NS_END, NS_SEP, PULL, PUSH
+from towpath.errors import NodeError
+from towpath.plan import NodeSpec
+from towpath.types import Interrupt
+
+Write = tuple[str, Any]
+Path = tuple[Any, ...]
+
+PUSHED: Final = 1
+PULLED: Final = 0
+
+
+class Task:
+    """One planned call of a node, and what came of it.
+
+    Exactly one of `writes` (done), `interrupts` (parked) and `error` (failed)
+    tells the outcome once it ran; all empty means that it has not.
+    """
+
+    __slots__ = (
+        "abandoned",
+        "answers",
+        "asked",
+        "attempt",
+        "beat",
+        "cache_key",
+        "cached",
+        "calls",
+        "children",
+        "clocked",
+        "done",
+        "error",
+        "failed_at",
+        "failure",
+        "first_at",
+        "fresh_answers",
+        "halted",
+        "handled",
+        "id_",
+        "input",
+        "interrupts",
+        "jitter",
+        "name",
+        "origin",
+        "output",
+        "parked",
+        "path",
+        "spec",
+        "started",
+        "timeout",
+        "triggers",
+        "writes",
+    )
+
+    def __init__(
+        self, spec: NodeSpec, path: Path, triggers: tuple[str, ...], origin: Origin
+    ) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.path = path
+        self.triggers = triggers
+        self.origin = origin
+        self.id_: str | None = None
+        self.input: Any = None
+        self.output: Any = MISSING
+        self.writes: list[Write] = []
+        self.error: BaseException | None = None
+        self.interrupts: tuple[Interrupt[Any], ...] = ()
+        self.parked: tuple[Interrupt[Any], ...] = ()
+        self.asked = 0
+        self.answers: list[Any] = []
+        self.fresh_answers: list[Any] = []
+        self.attempt = 0
+        self.started = 0.0
+        self.beat = 0.0
+        self.failed_at = 0.0
+        self.clocked = -1
+        self.first_at = 0.0
+        self.jitter = 0.0
+        self.failure: NodeError | None = None
+        self.handled = False
+        self.halted = False
+        self.timeout = spec.timeout
+        self.done = False
+        self.cached = False
+        self.abandoned = False
+        self.children: dict[str, int] | None = None
+        self.calls = 0
+        self.cache_key: Any = None
+
+    @property
+    def id(self) -> str:
+        """The deterministic id, as text in the form of a UUID."""
+        if self.id_ is None:
+            self.id_ = self.origin.task_id(self.name, self.path)
+        return self.id_
+
+    @property
+    def ns(self) -> str:
+        """The namespace of what this task runs inside itself."""
+        own = f"{self.name}{NS_END}{self.id}"
+        return f"{self.origin.ns}{NS_SEP}{own}" if self.origin.ns else own
+
+    def renewed(self) -> Task:
+        """The same task for another attempt, when this one was abandoned.
+
+        An abandoned attempt cannot be stopped when it blocks a thread, so
+        nothing that it still holds may be shared with the next attempt.
+        """
+        fresh = Task(self.spec, self.path, self.triggers, self.origin)
+        fresh.id_ = self.id_
+        fresh.input = self.input
+        fresh.timeout = self.timeout
+        fresh.attempt = self.attempt
+        fresh.failed_at = self.failed_at
+        fresh.first_at = self.first_at
+        fresh.jitter = self.jitter
+        fresh.failure = self.failure
+        fresh.answers = list(self.answers)
+        fresh.fresh_answers = list(self.fresh_answers)
+        fresh.cache_key = self.cache_key
+        return fresh
+
+    def start_clock(self, now: float) -> None:
+        """Note when an attempt began; an attempt that has begun keeps its time."""
+        if self.clocked != self.attempt:
+            self.clocked = self.attempt
+            self.started = self.beat = now
+            self.first_at = self.first_at or now
+
+    def noted(self, error: BaseException) -> bool:
+        """Whether the error already says that it came from this task."""
+        notes = getattr(error, "__notes__", ())
+        return any(self.id in note for note in notes)
+
+    def order(self) -> tuple[int, Any]:
+        """Where this task's writes fold: pulled nodes by name, then sends in order.
+
+        The peer was observed to fold in this order, whatever the order in
+        which the tasks of a step are listed and started.
+        """
+        if self.path[0] == PUSH:
+            return (PUSHED, self.path[1])
+        return (PULLED, self.name)
+
+
+class Origin:
+    """Where tasks of one step come from: checkpoint, namespace, step."""
+
+    __slots__ = ("carried", "checkpoint_id", "ns", "step")
+
+    def __init__(
+        self, checkpoint_id: str, ns: str, step: int, carried: Any = None
+    ) -> None:
+        self.checkpoint_id = checkpoint_id
+        self.ns = ns
+        self.step = step
+        self.carried = carried
+
+    def task_id(self, name: str, path: Path) -> str:
+        if self.carried and (kept := self.carried.get(path_key(path))):
+            return str(kept)
+        return task_id(self.checkpoint_id, self.ns, self.step, name, path)
+
+
+def path_key(path: Path) -> str:
+    """A path as one string, for use as a key: `__pregel_pull/name`."""
+    return "/".join(map(str, path))
+
+
+def task_id(checkpoint_id: str, ns: str, step: int, name: str, path: Path) -> str:
+    """A stable id for the task at `path` of the step after a checkpoint."""
+    parts = (checkpoint_id, ns, str(step), name, path_key(path))
+    text = "".join(f"{len(part)}:{part}" for part in parts)
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return (
+        f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:]}"
+    )
+
+
+def question_id(ns: str, index: int) -> str:
+    """The id of a task's question: its namespace and how many came before."""
+    text = f"{ns}#{index}" if index else ns
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def lasting_ns(ns: str) -> str:
+    """The namespace of a subgraph that keeps its state across calls: no task ids."""
+    return NS_SEP.join(part.split(NS_END)[0] for part in ns.split(NS_SEP))
+
+
+def pull_path(name: str) -> Path:
+    return (PULL, name)
+
+
+def push_path(index: int) -> Path:
+    return (PUSH, index)
+
+
+def in_fold_order(tasks: Sequence[Task]) -> Sequence[Task]:
+    """Tasks in the order in which their writes fold."""
+    return tasks if len(tasks) < 2 else sorted(tasks, key=Task.order)

@@ -1,0 +1,223 @@
+"""What a node returned -> the writes it makes.
+
+A result is None, a mapping, an instance of a schema class, a `Command`, or a
+list with commands in it. Each becomes (channel, value) pairs: state keys
+first, then what the branches answered and the static edges.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from towpath.constants import END, MISSING, ROOT, START, TASKS
+from towpath.errors import (
+    InvalidReturnError,
+    InvalidUpdateError,
+    ParentCommand,
+    UndeclaredKeyError,
+    UnknownNodeError,
+    nearest,
+)
+from towpath.plan import BranchSpec, NodeSpec, Plan
+from towpath.schema import as_update
+from towpath.step.state import State
+from towpath.step.tasks import Write
+from towpath.types import Command, Send
+
+TO: Final = "branch:to:"
+
+
+def updates_of(plan: Plan, spec: NodeSpec, output: Any) -> list[Write]:
+    """The writes of one result; what the node's edges add is not among them.
+
+    Raises:
+        InvalidUpdateError: the result is no update, or names an unknown key
+            or node.
+        ParentCommand: the result is a command for a graph further up.
+    """
+    if spec.emit is not None:
+        return list(spec.emit(output))
+    if type(output) is dict and not plan.root:
+        return keyed(plan, spec, output.items())
+    writes: list[Write] = []
+    for part in parts_of(output):
+        writes.extend(part_writes(plan, spec, part))
+    return writes
+
+
+def parts_of(output: Any) -> Sequence[Any]:
+    """A list that holds commands is several results; anything else is one."""
+    if isinstance(output, list | tuple) and any(
+        isinstance(part, Command) for part in output
+    ):
+        return output
+    return (output,)
+
+
+def part_writes(plan: Plan, spec: NodeSpec, part: Any) -> list[Write]:
+    if isinstance(part, Command):
+        return command_writes(plan, spec, part)
+    if part is None:
+        return []
+    if plan.root:
+        return [(ROOT, checked(plan, ROOT, part))]
+    pairs = as_update(part, plan.keys, plan.starts)
+    if pairs is None:
+        raise InvalidReturnError(
+            f"node `{spec.name}` returned {kind(part)}, which is no state update",
+            hint="return a dict of the keys to write, a Command, or None",
+        )
+    return keyed(plan, spec, pairs)
+
+
+def command_writes(plan: Plan, spec: NodeSpec, command: Command[Any]) -> list[Write]:
+    """What a command for this graph writes: its update, then where it goes."""
+    if command.graph is not None:
+        raise ParentCommand(command)
+    writes: list[Write] = []
+    update = command.update
+    if update is not None:
+        writes.extend(update_writes(plan, spec, update))
+    goto = command.goto
+    targets = [goto] if isinstance(goto, str | Send) else list(goto)
+    for target in targets:
+        writes.extend(target_writes(plan, target, f"node `{spec.name}`"))
+    return writes
+
+
+def update_writes(plan: Plan, spec: NodeSpec, update: Any) -> list[Write]:
+    """The update of a command: a mapping, pairs, or an instance of a schema."""
+    if plan.root:
+        return [(ROOT, checked(plan, ROOT, update))]
+    if isinstance(update, list | tuple):
+        if all(isinstance(p, tuple) and len(p) == 2 for p in update):
+            return keyed(plan, spec, update)
+        pairs = None
+    else:
+        pairs = as_update(update, plan.keys, plan.starts)
+    if pairs is None:
+        raise InvalidReturnError(
+            f"node `{spec.name}`: Command(update={kind(update)}) is no state update",
+            hint="give a dict of the keys to write",
+        )
+    return keyed(plan, spec, pairs)
+
+
+def keyed(plan: Plan, spec: NodeSpec, pairs: Iterable[tuple[Any, Any]]) -> list[Write]:
+    """Keep the declared keys; what happens to others is a matter of semantics."""
+    keys = plan.input_keys if spec.name == START else plan.key_set
+    writes = []
+    for key, value in pairs:
+        if key in keys:
+            writes.append((key, value))
+        else:
+            undeclared(plan, spec, key)
+    if plan.validate is not None:
+        return [(key, checked(plan, key, value)) for key, value in writes]
+    return writes
+
+
+def checked(plan: Plan, key: str, value: Any) -> Any:
+    return value if plan.validate is None else plan.validate(key, value)
+
+
+def undeclared(plan: Plan, spec: NodeSpec, key: Any) -> None:
+    # A subgraph has keys of its own; that its parent lacks some is the rule.
+    graph = spec.action is not None and spec.action.graph is not None
+    if graph or key in plan.managed:
+        return
+    who = "the input" if spec.name == START else f"node `{spec.name}`"
+    message = f"{who} writes key `{key}`, which no schema declares"
+    if plan.semantics.undeclared_keys == "error":
+        raise UndeclaredKeyError(message, hint=nearest(key, plan.keys))
+    warnings.warn(f"{message}; it was dropped", RuntimeWarning, stacklevel=2)
+
+
+def target_writes(plan: Plan, target: Any, source: str) -> list[Write]:
+    """The write that makes `target` run next: nothing for END."""
+    if isinstance(target, Send):
+        if target.node == END:
+            raise InvalidUpdateError(
+                f"{source} sends to END, which takes no input",
+                hint="go to END by name instead",
+            )
+        if target.node in plan.nodes:
+            return [(TASKS, target)]
+        target = target.node
+    elif target == END:
+        return []
+    elif isinstance(target, Hashable) and target in plan.nodes and target != START:
+        return [(TO + str(target), None)]
+    message = f"{source} goes to {target!r}, which is no node of this graph"
+    if plan.semantics.unknown_nodes == "error":
+        known = [name for name, spec in plan.nodes.items() if not spec.hidden]
+        raise UnknownNodeError(message, hint=nearest(target, known))
+    warnings.warn(f"{message}; nothing runs there", RuntimeWarning, stacklevel=2)
+    return []
+
+
+def branch_writes(
+    plan: Plan, spec: NodeSpec, branch: BranchSpec, answer: Any
+) -> list[Write]:
+    """Where a path function's answer leads."""
+    answers = answer if isinstance(answer, list | tuple) else [answer]
+    source = f"the branch `{branch.name}` of `{spec.name}`"
+    writes: list[Write] = []
+    for item in answers:
+        target = item
+        if branch.ends is not None and not isinstance(item, Send):
+            target = branch.ends.get(item, MISSING)
+            if target is MISSING:
+                raise UnknownNodeError(
+                    f"{source} answered {item!r}, which its path map does not hold",
+                    hint=nearest(item, map(str, branch.ends)),
+                )
+        if target is None or target == START:
+            raise UnknownNodeError(
+                f"{source} answered {target!r}, which is no destination",
+                hint="answer a node's name, END, a Send, or a list of them",
+            )
+        writes.extend(target_writes(plan, target, source))
+    return writes
+
+
+def merged(plan: Plan, writes: list[Write]) -> list[Write]:
+    """Fold what one generator yielded: a single-valued key keeps the last."""
+    last = {
+        channel: index
+        for index, (channel, _) in enumerate(writes)
+        if channel in plan.channels and plan.channels[channel].single
+    }
+    return [
+        write
+        for index, write in enumerate(writes)
+        if last.get(write[0], index) == index
+    ]
+
+
+def fresh_values(
+    plan: Plan, state: State, writes: Sequence[Write]
+) -> Mapping[str, Any]:
+    """The values as a branch sees them: with the node's own writes folded in."""
+    grouped: dict[str, list[Any]] = {}
+    for channel, value in writes:
+        if channel in plan.key_set:
+            grouped.setdefault(channel, []).append(value)
+    if not grouped:
+        return state.values
+    values = dict(state.values)
+    for name, several in grouped.items():
+        channel = state.channels[name].copy()
+        channel.update(several)
+        if channel.is_available():
+            values[name] = channel.get()
+        else:
+            values.pop(name, None)
+    return values
+
+
+def kind(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) < 60 else text[:57] + '...'}"
