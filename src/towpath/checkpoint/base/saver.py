@@ -34,7 +34,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from towpath.checkpoint.base.model import (
@@ -46,7 +46,7 @@ from towpath.checkpoint.base.model import (
     PendingWrite,
     V,
 )
-from towpath.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_methods
+from towpath.checkpoint.serde.base import HasSerde
 from towpath.types import RunnableConfig
 
 P = ParamSpec("P")
@@ -82,22 +82,10 @@ async def in_thread(
     return await asyncio.to_thread(function, *args, **kwargs)
 
 
-class BaseCheckpointSaver(Generic[V]):
+class BaseCheckpointSaver(HasSerde, Generic[V]):
     """Keeps the checkpoints of threads. See the module for what it owes."""
 
     capabilities: Capabilities = Capabilities()
-
-    def __init__(self, *, serde: SerializerProtocol | None = None) -> None:
-        if serde is not None:
-            self.serde = maybe_add_typed_methods(serde)
-
-    @cached_property
-    def serde(self) -> SerializerProtocol:
-        """The codec of values."""
-        # Deferred, because defining or naming a saver need not load the codec.
-        from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
-
-        return JsonPlusSerializer()
 
     @property
     def config_specs(self) -> builtins.list[Any]:

@@ -1,0 +1,1 @@
+"""Keeping results of tasks, so that they need not run again."""

@@ -1,0 +1,1 @@
+"""Keeping memories beyond one thread."""
