@@ -134,7 +134,8 @@ def test_killed_review_goes_on_without_measuring_a_finished_file_again(
 
 
 def resume(*common: object) -> tuple[object, ...]:
-    return ("-m", "towpath.cli", "resume", f"{PROGRAM}:graph", *common)
+    limit = ("--config", f'{{"max_concurrency": {WORKERS}}}')
+    return ("-m", "towpath.cli", "resume", f"{PROGRAM}:graph", *common, *limit)
 
 
 @pytest.mark.slow

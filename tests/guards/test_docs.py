@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+import towpath
 from towpath.errors import CODES, TowpathError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "errors"
 BLOCK = re.compile(r"^```python(?P<words>[^\n]*)\n(?P<code>.*?)^```$", re.M | re.S)
+
+# An error that only one room raises is defined there.
+for module in pkgutil.walk_packages(towpath.__path__, "towpath."):
+    if not module.name.endswith("__main__"):
+        with suppress(ImportError):
+            importlib.import_module(module.name)
 
 
 def blocks(path: Path) -> list[tuple[str, str]]:
@@ -26,7 +36,8 @@ def blocks(path: Path) -> list[tuple[str, str]]:
 
 
 def run(path: Path, code: str, namespace: dict[str, object]) -> None:
-    exec(compile(code, str(path), "exec"), namespace)
+    # Examples are programs of their own: none of this file's future imports.
+    exec(compile(code, str(path), "exec", dont_inherit=True), namespace)
 
 
 def test_examples_of_the_readme_run(tmp_path, monkeypatch):

@@ -29,15 +29,8 @@ def many(statement: str, count: int) -> str:
         ("def f(a, b, c, d, e, g, h, i, j):\n    pass", "9 parameters"),
         ("def _f(a, b, c, d, *, e, g, h, i, j):\n    pass", "9 parameters"),
         (
-            f"def f():\n{many('x = 1', 9)}\nasync def af():\n    pass",
-            "twin `f` has a body over 8 lines",
-        ),
-        (
-            (
-                f"class A:\n    def f(self):\n        pass\n"
-                f"    async def af(self):\n{many('    x = 1', 9)}"
-            ),
-            "twin `af` has a body over 8 lines",
+            f"def f():\n{many('x = 1', 9)}\nasync def af():\n{many('y = 1', 9)}",
+            "f: twins, both with bodies over 8 lines",
         ),
         (f"def f():\n{many('x = 1', 6)}\ndef g():\n{many('x = 1', 6)}", "has the body"),
     ],
@@ -46,6 +39,12 @@ def test_a_module_out_of_shape_is_reported(tmp_path, capsys, text, fault):
     (tmp_path / "module.py").write_text(text)
     assert 1 == shape.main([str(tmp_path)])
     assert fault in capsys.readouterr().out
+
+
+def test_a_twin_that_hands_over_is_no_fault(tmp_path):
+    text = f"def f():\n{many('x = 1', 9)}\nasync def af():\n    return f()\n"
+    (tmp_path / "module.py").write_text(text)
+    assert 0 == shape.main([str(tmp_path)])
 
 
 def test_options_of_public_verbs_are_not_counted(tmp_path):

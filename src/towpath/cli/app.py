@@ -166,7 +166,9 @@ def resume(target: str, thread: str, answers: Sequence[str], **given: Any) -> No
         require_thread(session.saver, session.request.config)
         before = session.snapshot()
         if answers:
-            step = Command(resume=words.read_answers(answers, before.interrupts))
+            step: Command[Any] = Command(
+                resume=words.read_answers(answers, before.interrupts)
+            )
             leave(session.run(step))
         if before.next and not before.interrupts:
             outcome = session.run(None)

@@ -13,7 +13,7 @@ from towpath.cli.problem import Problem, nearest
 
 
 @contextmanager
-def open_saver(db: str, *, create: bool) -> Iterator[SqliteSaver]:
+def open_saver(db: str, *, create: bool) -> Iterator[Any]:
     """Open a SQLite database; only a run may create one."""
     path = Path(db)
     if not create and not path.is_file():
