@@ -1,0 +1,199 @@
+"""Plays a script on a graph and writes down what could be observed."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+from towpath.testing import normal
+from towpath.testing.api import Api
+from towpath.testing.build import Builder
+from towpath.testing.describe import (
+    Edit,
+    Fail,
+    Graph,
+    Proceed,
+    Rewind,
+    Run,
+    Script,
+    walk,
+)
+
+MODES = ("values", "updates", "custom", "tasks", "checkpoints", "debug")
+
+
+@dataclass
+class Player:
+    """One graph, one thread, and the trace so far."""
+
+    api: Api
+    graph: Graph
+    script: Script
+    asynchronous: bool = False
+    saver: Any = None
+    modes: tuple[str, ...] = MODES
+    """What to stream; with nothing, the graph is invoked."""
+    trace: list[Any] = field(default_factory=list)
+    racy: bool = False
+    """A step with several tasks failed: which of them finished is a race."""
+
+    def __post_init__(self) -> None:
+        self.builder = Builder(self.api, self.asynchronous)
+        if self.script.stored and self.saver is None:
+            self.saver = self.api.InMemorySaver()
+        self.app = self.builder.compile(
+            self.graph, checkpointer=self.saver, store=self.api.InMemoryStore()
+        )
+        self.config = {
+            "configurable": {"thread_id": "thread"},
+            "recursion_limit": self.script.recursion_limit,
+        }
+        self.loop = asyncio.Runner() if self.asynchronous else None
+
+    def play(self) -> list[Any]:
+        """Play the whole script; stop after an error that is a race."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for step in self.script.steps:
+                if self.racy:
+                    break
+                self._step(step)
+            if self.saver is not None and not self.racy:
+                self._note("history", self._history(self.config))
+        if not self.racy:
+            self._note("calls", dict(sorted(self.builder.calls.items())))
+        if self.loop is not None:
+            self.loop.close()
+        return self.trace
+
+    def _step(self, step: Any) -> None:
+        match step:
+            case Run(values):
+                self._run(dict(values), self.config)
+            case Proceed():
+                self._run(self._answers(), self.config)
+            case Edit():
+                self._edit(step)
+            case Rewind(back):
+                self._run(None, self._behind(back))
+
+    def _run(self, given: Any, config: Any) -> None:
+        chunks: list[normal.Chunk] = []
+        outcome: Any = "ends"
+        try:
+            self._stream(given, config, chunks)
+        except Exception as raised:  # noqa: BLE001 any error is an outcome to compare
+            outcome = normal.error(raised)
+        snapshot = self._snapshot() if self.saver is not None else None
+        failed = outcome != "ends" or isinstance(snapshot, tuple)
+        self.racy = failed and _several_tasks(chunks, snapshot)
+        if self.racy:
+            chunks, snapshot = [], None
+            # When two tasks of a step fail, the one that is told is a race, too.
+            outcome = "fails" if _has_failures(self.graph) else outcome
+        self._note("run", outcome, normal.stream(chunks))
+        self._note("snapshot", normal.Placeholders().value(snapshot))
+
+    def _stream(self, given: Any, config: Any, chunks: list[normal.Chunk]) -> None:
+        options: dict[str, Any] = {}
+        if self.script.durability and self.saver is not None:
+            options["durability"] = self.script.durability
+        if not self.modes:
+            result = self._call("invoke", given, config, **options)
+            chunks.append(((), "values", result))
+            return
+        options |= {"stream_mode": list(self.modes), "subgraphs": True}
+        if self.loop is None:
+            for chunk in self.app.stream(given, config, **options):
+                chunks.append(chunk)
+            return
+
+        async def collect() -> None:
+            async for chunk in self.app.astream(given, config, **options):
+                chunks.append(chunk)
+
+        self.loop.run(collect())
+
+    def _answers(self) -> Any:
+        if self.saver is None:
+            return None
+        pending = getattr(self._snapshot(), "interrupts", ())
+        if not pending:
+            return None
+        answers = {one.id: f"yes to {one.value}" for one in pending}
+        command = self.api.Command
+        if len(answers) == 1:
+            return command(resume=next(iter(answers.values())))
+        return command(resume=answers)
+
+    def _edit(self, edit: Edit) -> None:
+        config = self._behind(edit.back)
+        try:
+            updated = self._call(
+                "update_state", config, dict(edit.values), edit.as_node
+            )
+        except Exception as raised:  # noqa: BLE001 any error is an outcome to compare
+            self._note("edit", normal.error(raised))
+            return
+        self._note("edit", normal.Placeholders().value(self._snapshot()))
+        if edit.proceed:
+            self._run(None, self.config if edit.back == 0 else updated)
+
+    def _behind(self, back: int) -> Any:
+        history = self._history(self.config, raw=True)
+        if not history or back == 0:
+            return self.config
+        config = history[min(back, len(history) - 1)].config
+        return {**config, "recursion_limit": self.script.recursion_limit}
+
+    def _snapshot(self) -> Any:
+        try:
+            return self._call("get_state", self.config, subgraphs=True)
+        except Exception as raised:  # noqa: BLE001 any error is an outcome to compare
+            return normal.error(raised)
+
+    def _history(self, config: Any, *, raw: bool = False) -> Any:
+        if self.saver is None:
+            return []
+        if self.loop is None:
+            found = list(self.app.get_state_history(config))
+        else:
+
+            async def collect() -> list[Any]:
+                return [one async for one in self.app.aget_state_history(config)]
+
+            found = self.loop.run(collect())
+        return found if raw else normal.Placeholders().value(found)
+
+    def _call(self, name: str, *args: Any, **options: Any) -> Any:
+        if self.loop is None:
+            return getattr(self.app, name)(*args, **options)
+        return self.loop.run(getattr(self.app, f"a{name}")(*args, **options))
+
+    def _note(self, *entry: Any) -> None:
+        self.trace.append(entry)
+
+
+def _several_tasks(chunks: list[normal.Chunk], snapshot: Any) -> bool:
+    if snapshot is not None:
+        return _wide(snapshot)
+    started: dict[tuple[str, ...], int] = {}
+    for namespace, mode, payload in chunks:
+        if mode == "values":
+            started[namespace] = 0
+        elif mode == "tasks" and "input" in payload:
+            started[namespace] = started.get(namespace, 0) + 1
+    return any(count > 1 for count in started.values())
+
+
+def _has_failures(graph: Graph) -> bool:
+    return any(isinstance(act, Fail) for node in walk(graph) for act in node.acts)
+
+
+def _wide(snapshot: Any) -> bool:
+    if not hasattr(snapshot, "tasks"):
+        return True  # Finished tasks of a step wrote what cannot be read together.
+    children = [task.state for task in snapshot.tasks if hasattr(task.state, "tasks")]
+    return len(snapshot.tasks) > 1 or any(map(_wide, children))

@@ -1,0 +1,170 @@
+"""The same under asyncio."""
+
+import asyncio
+import operator
+from typing import Annotated
+
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from typing_extensions import TypedDict
+
+from towpath.testing.api import Api
+from towpath.testing.normal import stream
+
+from .both import on_both, thread
+
+
+class Log(TypedDict):
+    log: Annotated[list, operator.add]
+
+
+def logs(name: str):
+    """Return a coroutine node that logs its name."""
+
+    async def node(state: Log):
+        await asyncio.sleep(0)
+        return {"log": [name]}
+
+    return node
+
+
+@on_both
+async def test_coroutines_are_nodes_and_branches(lib: Api) -> object:
+    async def route(state: Log):
+        await asyncio.sleep(0)
+        return ["b", lib.Send("c", {"log": ["sent"]})]
+
+    graph = lib.StateGraph(Log)
+    for name in "abc":
+        graph.add_node(name, logs(name))
+    graph.add_node("plain", lambda state: {"log": ["plain"]})
+    graph.add_edge(lib.START, "a")
+    graph.add_conditional_edges("a", route, ["b", "c"])
+    graph.add_edge(["b", "c"], "plain")
+    app = graph.compile()
+    modes = ["updates", "values"]
+    chunks = [
+        ((), *chunk) async for chunk in app.astream({"log": []}, stream_mode=modes)
+    ]
+    return await app.ainvoke({"log": []}), stream(chunks)
+
+
+@on_both
+def test_coroutine_nodes_need_an_asynchronous_run(lib: Api) -> object:
+    graph = lib.StateGraph(Log)
+    graph.add_node("a", logs("a"))
+    graph.add_edge(lib.START, "a")
+    try:
+        return graph.compile().invoke({"log": []})
+    except TypeError:
+        return "error"
+
+
+@on_both
+async def test_a_person_answers_an_asynchronous_run(lib: Api) -> object:
+    async def ask(state: Log):
+        first = lib.interrupt("first?")
+        await asyncio.sleep(0)
+        return {"log": [first, lib.interrupt("second?")]}
+
+    graph = lib.StateGraph(Log)
+    graph.add_node(ask)
+    graph.add_edge(lib.START, "ask")
+    app = graph.compile(checkpointer=lib.InMemorySaver())
+    seen = [await app.ainvoke({"log": []}, thread())]
+    seen.append(await app.aget_state(thread()))
+    for answer in "ab":
+        seen.append(await app.ainvoke(lib.Command(resume=answer), thread()))
+    seen.append([one async for one in app.aget_state_history(thread())])
+    return seen
+
+
+@on_both
+async def test_state_is_edited_asynchronously(lib: Api) -> object:
+    graph = lib.StateGraph(Log)
+    for name in "ab":
+        graph.add_node(name, logs(name))
+    graph.add_edge(lib.START, "a")
+    graph.add_edge("a", "b")
+    app = graph.compile(checkpointer=lib.InMemorySaver(), interrupt_before=["b"])
+    await app.ainvoke({"log": []}, thread())
+    await app.aupdate_state(thread(), {"log": ["edit"]})
+    update = lib.StateUpdate({"log": ["bulk"]}, as_node="a")
+    await app.abulk_update_state(thread(), [[update]])
+    return await app.ainvoke(None, thread()), await app.aget_state(thread())
+
+
+@on_both
+async def test_tokens_are_streamed_while_they_come(lib: Api) -> object:
+    model = GenericFakeChatModel(messages=iter([AIMessage("one two three")]))
+
+    async def call(state: lib.MessagesState):
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    graph = lib.StateGraph(lib.MessagesState)
+    graph.add_node(call)
+    graph.add_edge(lib.START, "call")
+    app = graph.compile()
+    given = {"messages": [("user", "count")]}
+    return [
+        (message.content, metadata["langgraph_node"])
+        async for message, metadata in app.astream(given, stream_mode="messages")
+    ]
+
+
+@on_both
+async def test_children_stream_from_asynchronous_nodes(lib: Api) -> object:
+    child = lib.StateGraph(Log)
+    child.add_node("inner", logs("inner"))
+    child.add_edge(lib.START, "inner")
+    compiled = child.compile()
+
+    async def outer(state: Log):
+        lib.get_stream_writer()("calling")
+        return {"log": (await compiled.ainvoke({"log": ["x"]}))["log"]}
+
+    graph = lib.StateGraph(Log)
+    graph.add_node(outer)
+    graph.add_edge(lib.START, "outer")
+    app = graph.compile()
+    chunks = app.astream({"log": []}, stream_mode=["updates", "custom"], subgraphs=True)
+    return stream([chunk async for chunk in chunks])
+
+
+@on_both
+async def test_many_runs_go_on_at_once(lib: Api) -> object:
+    graph = lib.StateGraph(Log)
+    graph.add_sequence([("a", logs("a")), ("b", logs("b"))])
+    graph.add_edge(lib.START, "a")
+    app = graph.compile(checkpointer=lib.InMemorySaver())
+    runs = [app.ainvoke({"log": [n]}, thread(str(n))) for n in range(10)]
+    together = await asyncio.gather(*runs)
+    return together, await app.abatch(
+        [{"log": ["x"]}, {"log": ["y"]}], [thread("x"), thread("y")]
+    )
+
+
+@on_both
+async def test_a_cancelled_run_is_continued(lib: Api) -> object:
+    started = asyncio.Event()
+    patient = [True]
+
+    async def wait(state: Log):
+        started.set()
+        if patient and patient.pop():
+            await asyncio.sleep(60)
+        return {"log": ["waited"]}
+
+    graph = lib.StateGraph(Log)
+    graph.add_sequence([("first", logs("first")), ("wait", wait)])
+    graph.add_edge(lib.START, "first")
+    app = graph.compile(checkpointer=lib.InMemorySaver())
+    run = asyncio.ensure_future(app.ainvoke({"log": []}, thread()))
+    await started.wait()
+    run.cancel()
+    try:
+        await run
+    except asyncio.CancelledError:
+        pass
+    state = await app.aget_state(thread())
+    return state.next, state.values, await app.ainvoke(None, thread())
