@@ -69,24 +69,65 @@ Attempt = Generator[Call | Next, Any, None]
 
 def attempt(scope: RunScope, task: Task, context: TaskContext) -> Attempt:
     """Run the task's node and its branches; leave the outcome on the task."""
-    task.attempt += 1
-    task.asked = 0
     try:
         if task.error is not None:
             raise task.error
         task.writes = yield from result(scope, task, context)
-    except GraphInterrupt as error:
+    except BaseException as error:
+        caught(task, context, error)
+    if context.question is not None:
+        swallowed(task, context)
+
+
+def simple_attempt(scope: RunScope, task: Task, context: TaskContext) -> None:
+    """The same for a bare blocking function whose branches are such as well.
+
+    Most nodes are, and most of what a superstep costs would otherwise be the
+    generators of the general form.
+    """
+    spec, plan = task.spec, scope.plan
+    ctx = entered(scope, context)
+    try:
+        if task.error is not None:
+            raise task.error
+        output = ctx.run(spec.call, task.input)
+        if type(output) not in PLAIN:
+            refuse_async(output, task.name)
+            if is_runnable(output):
+                output = ctx.run(output.invoke, task.input)
+        writes = updates_of(plan, spec, output)
+        if spec.branches:
+            own = tuple(writes)
+            for branch in spec.branches:
+                view = branch_view(scope, task, own, branch.view)
+                answer = ctx.run(branch.path.call, view)  # type: ignore[arg-type]
+                writes.extend(branch_writes(plan, spec, branch, answer))
+        writes.extend(spec.edges)
+        task.writes = writes
+    except BaseException as error:
+        caught(task, context, error)
+    if context.question is not None:
+        swallowed(task, context)
+
+
+def caught(task: Task, context: TaskContext, error: BaseException) -> None:
+    """What was raised is the outcome: a question, or a failure."""
+    if isinstance(error, GraphInterrupt):
         question = context.question or error
         task.interrupts = tuple(question.args[0])
         task.halted = True
         context.question = None
-    except BaseException as error:
+    else:
         fail(task, error)
-    if context.question is not None:
-        context.warn_swallowed()
-        task.interrupts = tuple(context.question.args[0])
-        task.halted = True
-        task.error, task.writes = None, []
+
+
+def swallowed(task: Task, context: TaskContext) -> None:
+    """The node went on after it had asked; its question stands all the same."""
+    assert context.question is not None
+    context.warn_swallowed()
+    task.interrupts = tuple(context.question.args[0])
+    task.halted = True
+    task.error, task.writes = None, []
 
 
 def result(
@@ -190,7 +231,8 @@ def fail(task: Task, error: BaseException) -> None:
 
 def entered(scope: RunScope, context: TaskContext) -> Context:
     """A context of this attempt's own, with the task set in it."""
-    ctx = scope.base.copy() if scope.base is not None else copy_context()
+    base = scope.base
+    ctx = copy_context() if base is None else base.copy()
     ctx.run(current.set, context)
     return ctx
 
@@ -199,12 +241,17 @@ def started(scope: RunScope, task: Task) -> TaskContext:
     """Note that an attempt begins."""
     if task.timeout is not None or task.spec.retry:
         task.start_clock(monotonic())
+    task.attempt += 1
+    task.asked = 0
     return TaskContext(scope, task)
 
 
 def run_blocking(scope: RunScope, task: Task) -> Task:
     """Run an attempt in this thread."""
     context = started(scope, task)
+    if task.spec.simple and scope.bare and task.output is MISSING:
+        simple_attempt(scope, task, context)
+        return task
     ctx = entered(scope, context)
     if scope.trace is not None:
         scope.trace.enter(task, context, ctx)
@@ -231,11 +278,17 @@ def blocking(call: Call | Next, ctx: Context) -> Any:
         if call.call is None:
             raise wrong_colour(call.name)
         value = ctx.run(call.call, *call.args, **call.kwargs)
-        if type(value) not in PLAIN and isinstance(value, Coroutine):
-            value.close()
-            raise wrong_colour(call.name)
+        if type(value) not in PLAIN:
+            refuse_async(value, call.name)
         return value
     return ctx.run(next_item, call.items)
+
+
+def refuse_async(value: Any, name: str) -> None:
+    """A blocking run cannot await what a function returned."""
+    if isinstance(value, Coroutine):
+        value.close()
+        raise wrong_colour(name)
 
 
 def next_item(items: Any) -> Any:

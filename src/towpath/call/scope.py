@@ -33,6 +33,7 @@ class RunScope:
     """
 
     __slots__ = (
+        "bare",
         "base",
         "closed",
         "config",
@@ -72,20 +73,21 @@ class RunScope:
         self.closed = False
         self.run_id = config.get("run_id")
         self.trace: Any = None
+        self.bare = not plan.debug
 
 
 class TaskContext:
     """The ambient task: one attempt of one node, as user code sees it."""
 
-    __slots__ = ("_config", "_runtime", "local", "question", "scope", "task")
+    question: GraphInterrupt | None = None
+    local: Any = None
+    """Whatever a tracing bridge keeps for the attempt."""
+    _config: RunnableConfig | None = None
+    _runtime: Runtime[Any] | None = None
 
     def __init__(self, scope: RunScope, task: Task) -> None:
         self.scope = scope
         self.task = task
-        self.question: GraphInterrupt | None = None
-        self.local: Any = None
-        self._config: RunnableConfig | None = None
-        self._runtime: Runtime[Any] | None = None
 
     def ask(self, value: Any, response_schema: Any) -> Any:
         """Return the answer to the task's next question, or park the task."""
@@ -103,8 +105,10 @@ class TaskContext:
         if index < len(task.answers):
             return task.answers[index]
         if task.fresh_answers:
-            task.answers.append(task.fresh_answers.pop(0))
-            return task.answers[index]
+            answer, *rest = task.fresh_answers
+            task.answers = (*task.answers, answer)
+            task.fresh_answers = tuple(rest)
+            return answer
         question = Interrupt(
             value=value,
             id=question_id(task.ns, index),

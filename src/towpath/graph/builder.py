@@ -202,13 +202,16 @@ class PlanMaker:
         cache = node.cache_policy or defaults.cache_policy
         triggers = [to_channel(name)]
         triggers.extend(join.channel for join in self.joins if join.target == name)
+        branches = self.branches(name)
         spec = NodeSpec(
             name,
             node.action,
             tuple(triggers),
             view,
             edges=tuple(edges),
-            branches=self.branches(name),
+            branches=branches,
+            call=node.action.call,
+            simple=node.action.bare and all(b.path.bare for b in branches),
             retry=retry or (),
             cache=cache,
             timeout=node.timeout or defaults.timeout,

@@ -140,7 +140,7 @@ def restore(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
         asked: tuple[Interrupt[Any], ...] = ()  # none: a breakpoint further down
         for channel, value in recorded:
             if channel == RESUME:
-                task.answers = list(value)
+                task.answers = tuple(value)
             elif channel == INTERRUPT:
                 asked = tuple(value)
         if is_done(recorded):
@@ -152,7 +152,7 @@ def restore(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
             given = [answers[q.id] for q in asked if q.id in answers]
             if given or session.reruns or not stays(session, asked):
                 task.parked = asked
-                task.fresh_answers = given
+                task.fresh_answers = tuple(given)
                 ready.append(task)
             else:
                 task.interrupts = asked

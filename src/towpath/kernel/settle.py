@@ -47,15 +47,16 @@ def settle(session: Session, tasks: Sequence[Task]) -> Program[None]:
     """
     if session.req.cache is not None:
         tasks = yield from recall(session, tasks)
-    round_ = Round(session, tasks)
     arrived: Sequence[Any] = (yield Launch(tasks)) if tasks else ()
+    if len(arrived) == len(tasks) == 1:
+        (task,) = tasks
+        if arrived[0] is task and task.error is None and not task.halted:
+            yield from done(session, task, last=True)
+            return
+    round_ = Round(session, tasks)
     while True:
         for event in arrived:
-            if type(event) is Task and event.error is None and not event.halted:
-                round_.running.discard(event)
-                yield from done(session, event, round_)
-            else:
-                yield from round_.take(event)
+            yield from round_.take(event)
         if round_.due:
             arrived = yield from round_.relaunch()
         elif round_.running:
@@ -68,12 +69,11 @@ def settle(session: Session, tasks: Sequence[Task]) -> Program[None]:
         yield from round_.end()
 
 
-def done(session: Session, task: Task, round_: Round) -> Program[None]:
+def done(session: Session, task: Task, *, last: bool) -> Program[None]:
     """A task has finished: record and tell what it wrote."""
     task.done = True
     if session.saver is not None:
-        last = not round_.running and not round_.later and not round_.parked
-        yield from session.record_done(task, last=last and not round_.over)
+        yield from session.record_done(task, last=last)
     if session.tells:
         session.tell_update(task)
         session.tell_result(task)
@@ -162,7 +162,8 @@ class Round:
         if task.halted:
             yield from self.park(task)
         elif error is None:
-            yield from done(self.session, task, self)
+            last = not (self.running or self.later or self.parked or self.over)
+            yield from done(self.session, task, last=last)
         elif isinstance(error, ParentCommand | GraphDrained):
             yield from self.close(error)
         else:

@@ -157,11 +157,12 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     given = None if req.resuming else req.input
     writes = outside_writes(session, given)
     answers = dict(req.answers)
-    questions = open_questions(session.pending)
+    asked = asked_ever if rewound else open_questions
+    questions = asked(session.pending)
     if isinstance(given, Command) and given.has_resume:
         answers.update(resolve(session, given.resume, questions))
     if rewound:
-        questions = yield from branch_off(session, answers, questions)
+        yield from branch_off(session, answers)
     elif not req.nested:
         answers = {**accepted_answers(session.pending), **answers}
     req.answers = answers
@@ -204,11 +205,7 @@ def resolve(
         return {}
 
 
-def branch_off(
-    session: Session,
-    answers: Mapping[str, Any],
-    questions: Mapping[str, tuple[Interrupt[Any], ...]],
-) -> Program[Mapping[str, tuple[Interrupt[Any], ...]]]:
+def branch_off(session: Session, answers: Mapping[str, Any]) -> Program[None]:
     """Run again from a checkpoint that the thread has passed: on a new branch.
 
     The branch gets a checkpoint of its own, so that nothing recorded on the
@@ -229,7 +226,6 @@ def branch_off(
     yield from session.commit("fork")
     for task_id_, writes in kept.items():
         yield from session.record(task_id_, "", writes)
-    return open_questions(kept)
 
 
 def asked_ever(

@@ -59,6 +59,16 @@ class Action:
     graph: Any = None
     target: Any = None
 
+    @property
+    def bare(self) -> bool:
+        """A blocking function of the state and nothing else."""
+        return bool(
+            self.call is not None
+            and self.acall is None
+            and not self.inject
+            and not self.yields
+        )
+
 
 def action_of(target: Any, name: str) -> Action:
     """Look at a user's callable once and say how to call it.

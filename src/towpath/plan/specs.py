@@ -94,6 +94,9 @@ class NodeSpec:
     trace: TracePolicy | None = None
     destinations: tuple[str, ...] = ()
     identity: str = ""
+    call: Any = None
+    # Whether a blocking run can call the node and its branches just like that.
+    simple: bool = False
     # How raw pregel nodes differ: their own read and write rules.
     read: Callable[[Mapping[str, Any]], Any] | None = None
     emit: Callable[[Any], Sequence[tuple[str, Any]]] | None = None

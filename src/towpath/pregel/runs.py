@@ -110,6 +110,7 @@ def prepare_run(
     if parent is not None:
         scope.inner_modes |= outer
     scope.trace = trace_of(scope)
+    scope.bare = scope.trace is None and not plan.debug
     return Run(plan, request, scope, format_, parent)
 
 
@@ -300,10 +301,8 @@ def child_ns(graph: Pregel[Any, Any, Any, Any], parent: TaskContext) -> str:
         return lasting_ns(ns)
     if task.spec.action is not None and task.spec.action.graph is graph:
         return ns
-    if task.children is None:
-        task.children = {}
-    number = task.children[""] = task.children.get("", 0) + 1
-    return ns if number == 1 else f"{ns}{NS_END}{number}"
+    task.calls += 1
+    return ns if task.calls == 1 else f"{ns}{NS_END}{task.calls}"
 
 
 def stored_metadata(plan: Plan, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,18 +44,19 @@ def consume(plan: Plan, state: State, tasks: Sequence[Task], version: Any) -> bo
     such a step does not count for channels that live by the step.
     """
     counts = False
-    versions = state.versions
+    versions, seen = state.versions, state.seen
     for task in tasks:
-        if not task.triggers:
+        triggers = task.triggers
+        if not triggers:
             continue
         counts = True
-        name = task.name
-        saw = {t: versions[t] for t in task.triggers if t in versions}
+        saw = {t: versions[t] for t in triggers if t in versions}
         if saw:
-            seen = state.seen
-            seen[name] = {**seen[name], **saw} if name in seen else saw
+            name = task.name
+            old = seen.get(name)
+            seen[name] = saw if old is None or len(old) == len(saw) else {**old, **saw}
         if plan.consuming:
-            for trigger in task.triggers:
+            for trigger in triggers:
                 if trigger in plan.consuming and state.channels[trigger].consume():
                     touched(plan, state, trigger, version)
     return counts
@@ -113,15 +114,16 @@ def tick(
     version: Any,
 ) -> None:
     """Tell live channels of a step that did not write them."""
-    for name in [n for n in state.live if n not in grouped]:
+    live = state.live
+    for name in [name for name in live if name not in grouped]:
         channel = state.channels[name]
-        if channel.update(()):
+        changed = channel.update(())
+        if changed:
             touched(plan, state, name, version)
-        if channel.is_available():
-            if state.versions.get(name) == version:
-                updated.add(name)
-        else:
-            state.live.discard(name)
+        if not channel.is_available():
+            live.discard(name)
+        elif changed:
+            updated.add(name)
 
 
 def finish(plan: Plan, state: State, updated: set[str], version: Any) -> None:

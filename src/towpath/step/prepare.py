@@ -7,14 +7,14 @@ name. Only nodes that listen to a channel the last step changed are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from towpath.constants import ROOT, TASKS
+from towpath.constants import PULL, PUSH, ROOT, TASKS
 from towpath.errors import UnknownNodeError, nearest
 from towpath.plan import NodeSpec, Plan, Scratchpad, View
 from towpath.step.state import State
-from towpath.step.tasks import Origin, Task, pull_path, push_path
+from towpath.step.tasks import Origin, Task
 
 
 def prepare(plan: Plan, state: State, ns: str, stop: int) -> list[Task]:
@@ -30,33 +30,39 @@ def prepare(plan: Plan, state: State, ns: str, stop: int) -> list[Task]:
         spec = plan.nodes[name]
         fired = due(state, spec)
         if fired:
-            task = Task(spec, pull_path(name), fired, origin)
+            task = Task(spec, (PULL, name), fired, origin)
             fill(plan, state, task, pad)
             tasks.append(task)
     return tasks
 
 
-def woken(plan: Plan, updated: Iterable[str]) -> list[str]:
+def woken(plan: Plan, updated: Iterable[str]) -> Sequence[str]:
     """The nodes that listen to any of these channels, by name."""
-    names: set[str] = set()
     listeners = plan.listeners
+    names: Sequence[str] = ()
     for channel in updated:
         if channel in listeners:
-            names.update(listeners[channel])
-    return sorted(names) if len(names) > 1 else list(names)
+            found = listeners[channel]
+            names = {*names, *found} if names else found  # type: ignore[assignment]
+    return sorted(names) if len(names) > 1 else names
 
 
 def due(state: State, spec: NodeSpec) -> tuple[str, ...]:
     """The triggers of a node that are available and newer than it has seen."""
-    seen = state.seen.get(spec.name)
-    versions, channels = state.versions, state.channels
-    return tuple(
-        trigger
-        for trigger in spec.triggers
-        if trigger in versions
-        and (seen is None or trigger not in seen or versions[trigger] > seen[trigger])
-        and channels[trigger].is_available()
-    )
+    triggers = spec.triggers
+    if len(triggers) == 1:
+        return triggers if fires(state, spec.name, triggers[0]) else ()
+    return tuple(t for t in triggers if fires(state, spec.name, t))
+
+
+def fires(state: State, name: str, trigger: str) -> bool:
+    version = state.versions.get(trigger)
+    if version is None:
+        return False
+    seen = state.seen.get(name)
+    if seen is not None and trigger in seen and not version > seen[trigger]:
+        return False
+    return state.channels[trigger].is_available()
 
 
 def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
@@ -70,15 +76,12 @@ def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
                 hint = nearest(send.node, plan.nodes)
                 raise UnknownNodeError(msg, hint=hint)
             continue
-        task = Task(spec, push_path(index), (PUSH_TRIGGER,), origin)
+        task = Task(spec, (PUSH, index), (PUSH,), origin)
         task.input = send.arg
         if send.timeout is not None:
             task.timeout = send.timeout
         tasks.append(task)
     return tasks
-
-
-PUSH_TRIGGER = "__pregel_push"
 
 
 def fill(plan: Plan, state: State, task: Task, pad: Scratchpad) -> None:
@@ -96,13 +99,13 @@ def fill(plan: Plan, state: State, task: Task, pad: Scratchpad) -> None:
 
 
 def read(
-    plan: Plan, values: Mapping[str, Any], view: View, pad: Scratchpad
+    plan: Plan, values: dict[str, Any], view: View, pad: Scratchpad
 ) -> Any:
     """What a node or branch with this schema sees of the values."""
     if view.root:
         return values.get(ROOT)
     if view.keys is plan.keys:
-        data = dict(values)
+        data = values.copy()
     else:
         data = {key: values[key] for key in view.keys if key in values}
     for key in view.managed:

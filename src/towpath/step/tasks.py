@@ -27,44 +27,42 @@ PULLED: Final = 0
 class Task:
     """One planned call of a node, and what came of it.
 
-    Exactly one of `writes` (done), `interrupts` (parked) and `error` (failed)
-    tells the outcome once it ran; all empty means that it has not.
+    `writes` is what it wrote once it is `done`; `halted` says that it waits
+    for answers to its `interrupts`; `error` that an attempt failed. Until it
+    ran, none of them says anything.
     """
 
-    __slots__ = (
-        "abandoned",
-        "answers",
-        "asked",
-        "attempt",
-        "beat",
-        "cache_key",
-        "cached",
-        "calls",
-        "children",
-        "clocked",
-        "done",
-        "error",
-        "failed_at",
-        "failure",
-        "first_at",
-        "fresh_answers",
-        "halted",
-        "handled",
-        "id_",
-        "input",
-        "interrupts",
-        "jitter",
-        "name",
-        "origin",
-        "output",
-        "parked",
-        "path",
-        "spec",
-        "started",
-        "timeout",
-        "triggers",
-        "writes",
-    )
+    # Class attributes are the defaults: most tasks never set most of these,
+    # and a task is made in every superstep.
+    id_: str | None = None
+    output: Any = MISSING
+    """A result given in advance, by an update from outside."""
+    error: BaseException | None = None
+    failure: NodeError | None = None
+    """What an error handler is told."""
+    interrupts: tuple[Interrupt[Any], ...] = ()
+    parked: tuple[Interrupt[Any], ...] = ()
+    """The questions it was parked on before this run."""
+    answers: Sequence[Any] = ()
+    """Answers it has used, in the order asked."""
+    fresh_answers: Sequence[Any] = ()
+    """Answers it has not used yet."""
+    asked = 0
+    attempt = 0
+    clocked = -1
+    started = 0.0
+    first_at = 0.0
+    beat = 0.0
+    failed_at = 0.0
+    jitter = 0.0
+    done = False
+    halted = False
+    handled = False
+    cached = False
+    abandoned = False
+    calls = 0
+    """How many graphs its node's body has called."""
+    cache_key: Any = None
 
     def __init__(
         self, spec: NodeSpec, path: Path, triggers: tuple[str, ...], origin: Origin
@@ -74,33 +72,9 @@ class Task:
         self.path = path
         self.triggers = triggers
         self.origin = origin
-        self.id_: str | None = None
         self.input: Any = None
-        self.output: Any = MISSING
         self.writes: list[Write] = []
-        self.error: BaseException | None = None
-        self.interrupts: tuple[Interrupt[Any], ...] = ()
-        self.parked: tuple[Interrupt[Any], ...] = ()
-        self.asked = 0
-        self.answers: list[Any] = []
-        self.fresh_answers: list[Any] = []
-        self.attempt = 0
-        self.started = 0.0
-        self.beat = 0.0
-        self.failed_at = 0.0
-        self.clocked = -1
-        self.first_at = 0.0
-        self.jitter = 0.0
-        self.failure: NodeError | None = None
-        self.handled = False
-        self.halted = False
         self.timeout = spec.timeout
-        self.done = False
-        self.cached = False
-        self.abandoned = False
-        self.children: dict[str, int] | None = None
-        self.calls = 0
-        self.cache_key: Any = None
 
     @property
     def id(self) -> str:
@@ -130,8 +104,8 @@ class Task:
         fresh.first_at = self.first_at
         fresh.jitter = self.jitter
         fresh.failure = self.failure
-        fresh.answers = list(self.answers)
-        fresh.fresh_answers = list(self.fresh_answers)
+        fresh.answers = tuple(self.answers)
+        fresh.fresh_answers = tuple(self.fresh_answers)
         fresh.cache_key = self.cache_key
         return fresh
 
@@ -205,10 +179,6 @@ def lasting_ns(ns: str) -> str:
 
 def pull_path(name: str) -> Path:
     return (PULL, name)
-
-
-def push_path(index: int) -> Path:
-    return (PUSH, index)
 
 
 def in_fold_order(tasks: Sequence[Task]) -> Sequence[Task]:

@@ -8,7 +8,7 @@ first, then what the branches answered and the static edges.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
 from towpath.constants import END, MISSING, ROOT, START, TASKS
@@ -199,7 +199,7 @@ def merged(plan: Plan, writes: list[Write]) -> list[Write]:
 
 def fresh_values(
     plan: Plan, state: State, writes: Sequence[Write]
-) -> Mapping[str, Any]:
+) -> dict[str, Any]:
     """The values as a branch sees them: with the node's own writes folded in."""
     grouped: dict[str, list[Any]] = {}
     for channel, value in writes:
