@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -276,6 +277,5 @@ def test_config_reaches_the_run(towpath, last):
 
 def test_the_database_is_sqlite(towpath):
     towpath.run("straight", {"count": 1}, "t", "--db", "x.db")
-    with sqlite3.connect("x.db") as connection:
+    with closing(sqlite3.connect("x.db")) as connection:
         assert ("ok",) == connection.execute("pragma integrity_check").fetchone()
-    connection.close()

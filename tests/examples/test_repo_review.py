@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -216,5 +217,5 @@ def test_an_empty_folder_is_reviewed_and_a_missing_one_is_refused(
 
 def test_database_of_the_demo_is_sqlite(tmp_path: Path) -> None:
     review(tmp_path, code(tmp_path, 4), "--yes", "--db", "x.db")
-    with sqlite3.connect(tmp_path / "x.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
