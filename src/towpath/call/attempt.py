@@ -71,7 +71,7 @@ def attempt(scope: RunScope, task: Task, context: TaskContext) -> Attempt:
     """Run the task's node and its branches; leave the outcome on the task."""
     try:
         if task.error is not None:
-            raise task.error
+            raise task.error  # noqa: TRY301 - reading the input failed
         task.writes = yield from result(scope, task, context)
     except BaseException as error:
         caught(task, context, error)
@@ -89,7 +89,7 @@ def simple_attempt(scope: RunScope, task: Task, context: TaskContext) -> None:
     ctx = entered(scope, context)
     try:
         if task.error is not None:
-            raise task.error
+            raise task.error  # noqa: TRY301 - reading the input failed
         output = ctx.run(spec.call, task.input)
         if type(output) not in PLAIN:
             refuse_async(output, task.name)
@@ -165,9 +165,7 @@ def result(
     return writes
 
 
-def drain(
-    scope: RunScope, task: Task, items: Any
-) -> Generator[Next, Any, list[Write]]:
+def drain(scope: RunScope, task: Task, items: Any) -> Generator[Next, Any, list[Write]]:
     """Take what a generator node yields: told at once, folded at the end."""
     writes: list[Write] = []
     while True:
@@ -274,7 +272,7 @@ def run_blocking(scope: RunScope, task: Task) -> Task:
 
 def blocking(call: Call | Next, ctx: Context) -> Any:
     """Make one call, or take one item, in this thread."""
-    if type(call) is Call:
+    if isinstance(call, Call):
         if call.call is None:
             raise wrong_colour(call.name)
         value = ctx.run(call.call, *call.args, **call.kwargs)
@@ -343,11 +341,10 @@ def cancelled_by_node(task: Task, error: BaseException) -> BaseException:
 
 async def awaiting(call: Call | Next, ctx: Context, hop: Hop) -> Any:
     """Make one call, or take one item: await what is async, hop for the rest."""
-    if type(call) is Next:
+    if isinstance(call, Next):
         if hasattr(call.items, "__anext__"):
             return await in_context(ctx, next_async(call.items))
         return await hop(lambda: ctx.run(next_item, call.items))
-    assert isinstance(call, Call)
     if call.acall is not None:
         value = ctx.run(call.acall, *call.args, **call.kwargs)
     else:

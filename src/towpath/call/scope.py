@@ -7,11 +7,9 @@ runtimes and ids are made when something asks for them, and not before.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from contextvars import Context
-from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -152,7 +150,7 @@ class TaskContext:
     @property
     def runtime(self) -> Runtime[Any]:
         if self._runtime is None:
-            scope, task = self.scope, self.task
+            scope = self.scope
             self._runtime = Runtime(
                 context=scope.context,
                 store=scope.store,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Final
 
+from towpath.call.scope import RunScope
 from towpath.checkpoint.base.id import checkpoint_id
 from towpath.kernel.commands import Alarm, Expired, Fetch, FetchAll, Persist, Record
 from towpath.kernel.request import Chunk
@@ -18,11 +19,14 @@ from towpath.step.tasks import Task
 BACKLOG: Final = 4
 
 
-class Woken:
-    """A task with a time limit has begun: look at the deadlines again."""
+class Signal:
+    """A mark that a driver gives to itself."""
 
 
-WOKEN: Final = Woken()
+# A task with a time limit has begun: look at the deadlines again.
+WOKEN: Final = Signal()
+# Chunks came first: hand them out, then obey the same command again.
+AGAIN: Final = Signal()
 
 
 def now_text() -> str:
@@ -51,10 +55,20 @@ def is_inline(saver: Any) -> bool:
     return bool(capabilities is not None and capabilities.inline)
 
 
+def runs_here(scope: RunScope, task: Task) -> bool:
+    """Whether a lone task may run in place: nothing has to happen beside it."""
+    spec = task.spec
+    if spec.action is None and not spec.branches:
+        return True
+    return not scope.live and task.timeout is None and scope.req.step_timeout is None
+
+
 def captured(command: Persist | Record) -> Persist | Record:
     """Copy what is stored later, so that it is the value of this moment."""
     if isinstance(command, Record):
-        command.writes = [(channel, isolate(value)) for channel, value in command.writes]
+        command.writes = [
+            (channel, isolate(value)) for channel, value in command.writes
+        ]
         return command
     values = command.checkpoint["channel_values"]
     for name in command.versions:
@@ -69,6 +83,7 @@ def captured(command: Persist | Record) -> Persist | Record:
 
 def saver_call(command: Persist | Record | Fetch | FetchAll) -> tuple[str, Any, Any]:
     """A storage command as (method, arguments, keywords) of its saver."""
+    args: tuple[Any, ...]
     if isinstance(command, Persist):
         args = (
             command.config,

@@ -19,12 +19,14 @@ from towpath.call.attempt import run_async
 from towpath.call.scope import RunScope
 from towpath.call.threads import Lanes
 from towpath.drive.common import (
+    AGAIN,
     BACKLOG,
     WOKEN,
     Deadlines,
     captured,
     dated,
     is_inline,
+    runs_here,
     saver_call,
     stamp,
 )
@@ -125,34 +127,26 @@ class LoopDriver:
             command = next(program)
             while True:
                 try:
+                    self.collect()
                     while outbox:
                         yield dated(outbox.popleft())
-                    if self.scope.live:
-                        for chunk in self.arrived():
-                            yield chunk
-                    if type(command) is Wait:
-                        reply = await self.next_item(command)
-                        while type(reply) is tuple:
-                            yield dated(reply)
-                            reply = await self.next_item(command)
-                    else:
-                        reply = await self.obey(command)
+                    reply = await self.obey(command)
                 except (GeneratorExit, asyncio.CancelledError) as error:
                     await self.close(program, command, error)
                     raise
                 except BaseException as error:
                     command = program.throw(error)
                 else:
-                    command = program.send(reply)
+                    if reply is not AGAIN:
+                        command = program.send(reply)
         except StopIteration as stop:
             outcome.append(stop.value)
         finally:
             if self.backlog is not None:
                 self.backlog.task.cancel()
+        self.collect()
         while outbox:
             yield dated(outbox.popleft())
-        for chunk in self.arrived():
-            yield chunk
 
     async def close(
         self, program: Program[Any], command: Any, error: BaseException
@@ -164,16 +158,12 @@ class LoopDriver:
         try:
             while True:
                 try:
-                    if type(command) is Wait:
-                        reply = await self.next_item(command)
-                        while type(reply) is tuple:
-                            reply = await self.next_item(command)
-                    else:
-                        reply = await self.obey(command)
+                    reply = await self.obey(command)
                 except Exception as failure:
                     command = program.throw(failure)
                 else:
-                    command = program.send(reply)
+                    if reply is not AGAIN:
+                        command = program.send(reply)
         except StopIteration:
             pass
         except BaseException as raised:
@@ -185,6 +175,8 @@ class LoopDriver:
         kind = type(command)
         if kind is Launch:
             return await self.launch(command)
+        if kind is Wait:
+            return await self.wait(command)
         if kind is Persist:
             reply = stamp(command)
             if command.how != "hold":
@@ -213,7 +205,7 @@ class LoopDriver:
         tasks = command.tasks
         if self.cancelled is not None:
             return (Cancelled(self.cancelled),)
-        if len(tasks) == 1 and self.runs_here(tasks[0]):
+        if len(tasks) == 1 and runs_here(self.scope, tasks[0]):
             return (await run_async(self.scope, tasks[0], self.hop),)
         self.deadlines.begin_step()
         width = self.scope.config.get("max_concurrency")
@@ -222,16 +214,6 @@ class LoopDriver:
         for task in tasks:
             self.running[task] = self.loop.create_task(self.work(task))
         return ()
-
-    def runs_here(self, task: Task) -> bool:
-        spec = task.spec
-        if spec.action is None and not spec.branches:
-            return True
-        return (
-            not self.scope.live
-            and task.timeout is None
-            and self.deadlines.step_s is None
-        )
 
     async def work(self, task: Task) -> None:
         """An asyncio task's job: run a task and hand it back."""
@@ -279,30 +261,29 @@ class LoopDriver:
                 job.cancel()
         return ()
 
-    def arrived(self) -> list[Chunk]:
-        """The chunks that are in the inbox; events are kept for `next_item`."""
-        chunks = []
+    def collect(self) -> None:
+        """Sort what is in the inbox into chunks and events."""
         while not self.inbox.empty():
             item = self.inbox.get_nowait()
-            if type(item) is tuple:
-                chunks.append(dated(item))
-            else:
-                self.events.append(item)
-        return chunks
+            (self.outbox if type(item) is tuple else self.events).append(item)
 
-    async def next_item(self, command: Wait) -> Any:
-        """The next chunk or event."""
+    async def wait(self, command: Wait) -> Any:
+        """Wait for an event; `AGAIN` when a chunk comes first."""
         while True:
             if self.events:
-                return self.events.popleft()
-            seconds, due = self.deadlines.due(command.tasks, command.until)
-            if due is not None:
-                return due
-            try:
-                async with asyncio.timeout(seconds):
-                    item = await self.inbox.get()
-            except TimeoutError:
-                continue
+                item = self.events.popleft()
+            else:
+                seconds, due = self.deadlines.due(command.tasks, command.until)
+                if due is not None:
+                    return due
+                try:
+                    async with asyncio.timeout(seconds):
+                        item = await self.inbox.get()
+                except TimeoutError:
+                    continue
+            if type(item) is tuple:
+                self.outbox.append(item)
+                return AGAIN
             if item is not WOKEN and not (type(item) is Task and item.abandoned):
                 return item
 

@@ -19,12 +19,14 @@ from towpath.call.attempt import run_blocking
 from towpath.call.scope import RunScope
 from towpath.call.threads import STOCK, Lanes
 from towpath.drive.common import (
+    AGAIN,
     BACKLOG,
     WOKEN,
     Deadlines,
     captured,
     dated,
     is_inline,
+    runs_here,
     saver_call,
     stamp,
 )
@@ -112,6 +114,7 @@ class SyncDriver:
         self.events: deque[Any] = deque()
         self.orders: dict[type, Callable[[Any], Any]] = {
             Launch: self.launch,
+            Wait: self.wait,
             Stop: self.stop,
             Persist: self.persist,
             Record: self.record,
@@ -139,37 +142,32 @@ class SyncDriver:
             return stop.value
 
     def stream(self, program: Program[Any]) -> Generator[Chunk, None, Any]:
-        """Obey a program; yield chunks as they come."""
+        """Obey a program; yield chunks as they come, return what it returns."""
         orders, outbox = self.orders, self.outbox
         self.scope.base = copy_context()
         try:
             command = next(program)
             while True:
                 try:
+                    if self.scope.live:
+                        self.collect()
                     while outbox:
                         yield dated(outbox.popleft())
-                    if self.scope.live:
-                        yield from self.arrived()
-                    if type(command) is Wait:
-                        reply = yield from self.wait(command)
-                    else:
-                        reply = orders[type(command)](command)
+                    reply = orders[type(command)](command)
                 except (GeneratorExit, KeyboardInterrupt) as error:
                     return self.close(program, command, error)
                 except BaseException as error:
                     command = program.throw(error)
                 else:
-                    command = program.send(reply)
+                    if reply is not AGAIN:
+                        command = program.send(reply)
         except StopIteration as stop:
+            self.collect()
             while outbox:
                 yield dated(outbox.popleft())
-            if self.scope.live:
-                yield from self.arrived()
             return stop.value
 
-    def close(
-        self, program: Program[Any], command: Any, error: BaseException
-    ) -> Any:
+    def close(self, program: Program[Any], command: Any, error: BaseException) -> Any:
         """The caller wants no more: let the program end in order, then raise.
 
         A closed generator could not store anything, so the end of the run
@@ -181,14 +179,12 @@ class SyncDriver:
         try:
             while True:
                 try:
-                    if type(command) is Wait:
-                        reply = self.wait_quietly(command)
-                    else:
-                        reply = self.orders[type(command)](command)
+                    reply = self.orders[type(command)](command)
                 except Exception as failure:
                     command = program.throw(failure)
                 else:
-                    command = program.send(reply)
+                    if reply is not AGAIN:
+                        command = program.send(reply)
         except StopIteration:
             pass
         except BaseException as raised:
@@ -205,7 +201,7 @@ class SyncDriver:
         tasks, scope = command.tasks, self.scope
         if self.cancelled is not None:
             return (Cancelled(self.cancelled),)
-        if len(tasks) == 1 and (self.runs_here(tasks[0])):
+        if len(tasks) == 1 and runs_here(scope, tasks[0]):
             return (run_blocking(scope, tasks[0]),)
         self.deadlines.begin_step()
         if self.lanes is None:
@@ -213,16 +209,6 @@ class SyncDriver:
         for task in tasks:
             self.lanes.submit(task, lambda task=task: self.work(task))  # type: ignore[misc]
         return ()
-
-    def runs_here(self, task: Task) -> bool:
-        spec = task.spec
-        if spec.action is None and not spec.branches:
-            return True
-        return (
-            not self.scope.live
-            and task.timeout is None
-            and self.deadlines.step_s is None
-        )
 
     def work(self, task: Task) -> None:
         """A lane's job: run a task and hand it back."""
@@ -243,20 +229,17 @@ class SyncDriver:
                 self.lanes.widen()
         return tuple(self.lanes.drop(set(command.tasks)))
 
-    def arrived(self) -> Generator[Chunk, None, None]:
-        """Yield the chunks that are in the inbox; keep the events for `wait`."""
+    def collect(self) -> None:
+        """Sort what is in the inbox into chunks and events."""
         while True:
             try:
                 item = self.inbox.get_nowait()
             except Empty:
                 return
-            if type(item) is tuple:
-                yield dated(item)
-            else:
-                self.events.append(item)
+            (self.outbox if type(item) is tuple else self.events).append(item)
 
-    def wait(self, command: Wait) -> Generator[Chunk, None, Any]:
-        """Wait for an event, yielding the chunks that come first."""
+    def wait(self, command: Wait) -> Any:
+        """Wait for an event; `AGAIN` when a chunk comes first."""
         while True:
             if self.events:
                 item = self.events.popleft()
@@ -269,18 +252,10 @@ class SyncDriver:
                 except Empty:
                     continue
             if type(item) is tuple:
-                yield dated(item)
-            elif item is not WOKEN and not (type(item) is Task and item.abandoned):
+                self.outbox.append(item)
+                return AGAIN
+            if item is not WOKEN and not (type(item) is Task and item.abandoned):
                 return item
-
-    def wait_quietly(self, command: Wait) -> Any:
-        """The same when nobody takes chunks any more."""
-        steps = self.wait(command)
-        try:
-            while True:
-                next(steps)
-        except StopIteration as stop:
-            return stop.value
 
     # -- storage ------------------------------------------------------------
 

@@ -109,7 +109,9 @@ class PlanMaker:
             starts=self.starts,
             ticking=frozenset(k for k, kind in kinds.items() if kind.ticks),
             consuming=frozenset(
-                k for k, kind in kinds.items() if kind.consume is not BaseChannel.consume
+                k
+                for k, kind in kinds.items()
+                if kind.consume is not BaseChannel.consume
             ),
             finishing=tuple(
                 k for k, kind in kinds.items() if kind.finish is not BaseChannel.finish
@@ -198,7 +200,9 @@ class PlanMaker:
         defaults = self.blueprint.defaults
         handler = node.error_handler or defaults.error_handler
         view = self.view(self.input_schema(name))
-        retry = defaults.retry_policy if node.retry_policy is None else node.retry_policy
+        retry = (
+            defaults.retry_policy if node.retry_policy is None else node.retry_policy
+        )
         cache = node.cache_policy or defaults.cache_policy
         triggers = [to_channel(name)]
         triggers.extend(join.channel for join in self.joins if join.target == name)

@@ -74,7 +74,7 @@ def hinted_function(action: Any) -> Callable[..., Any] | None:
         action = action.func
     if inspect.isfunction(action) or inspect.ismethod(action):
         return action
-    call = getattr(type(action), "__call__", None)
+    call = getattr(type(action), "__call__", None)  # noqa: B004 - the method itself
     return call if inspect.isfunction(call) else None
 
 

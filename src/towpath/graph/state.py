@@ -1,14 +1,14 @@
 """`StateGraph`: declare nodes and edges over a state, then `compile()`.
 
-    >>> from typing import Annotated, TypedDict
-    >>> import operator
-    >>> class State(TypedDict):
-    ...     words: Annotated[list, operator.add]
-    >>> builder = StateGraph(State)
-    >>> _ = builder.add_node("greet", lambda state: {"words": ["hello"]})
-    >>> _ = builder.add_edge(START, "greet")
-    >>> builder.compile().invoke({"words": ["oh,"]})
-    {'words': ['oh,', 'hello']}
+>>> from typing import Annotated, TypedDict
+>>> import operator
+>>> class State(TypedDict):
+...     words: Annotated[list, operator.add]
+>>> builder = StateGraph(State)
+>>> _ = builder.add_node("greet", lambda state: {"words": ["hello"]})
+>>> _ = builder.add_edge(START, "greet")
+>>> builder.compile().invoke({"words": ["oh,"]})
+{'words': ['oh,', 'hello']}
 """
 
 from __future__ import annotations
@@ -291,7 +291,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
                 raise InvalidGraphError("END cannot be a start node")
             if source not in self.nodes and source != START:
                 raise InvalidGraphError(
-                    f"Need to add_node `{source}` first", hint=nearest(source, self.nodes)
+                    f"Need to add_node `{source}` first",
+                    hint=nearest(source, self.nodes),
                 )
         if end_key == START:
             raise InvalidGraphError("START cannot be an end node")
@@ -342,7 +343,9 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
                 f"Branch with name `{name}` already exists for node `{source}`"
             )
         return next(
-            f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken
+            f"{name}-{n}"
+            for n in range(2, len(taken) + 3)
+            if f"{name}-{n}" not in taken
         )
 
     def add_sequence(self, nodes: Sequence[Any]) -> Self:

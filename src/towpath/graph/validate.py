@@ -76,8 +76,10 @@ def all_sources(blueprint: Blueprint) -> set[str]:
 
 
 def check_schemas(blueprint: Blueprint) -> None:
-    """Managed values are made by the engine, so nobody can put them in or take
-    them out; and a state that is one bare value cannot have keys beside it."""
+    """Managed values stay inside, and a bare value has no keys beside it.
+
+    The engine makes managed values, so nobody can put them in or take them out.
+    """
     for what, schema in (
         ("input", blueprint.input_schema),
         ("output", blueprint.output_schema),

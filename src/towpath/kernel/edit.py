@@ -158,7 +158,10 @@ def edit_only(
     apply(plan, state, [outside])
     state.carried = carried
     config = yield from committed(session, "update")
-    for task_id, writes in {**kept, NULL_TASK_ID: pending.get(NULL_TASK_ID, ())}.items():
+    for task_id, writes in {
+        **kept,
+        NULL_TASK_ID: pending.get(NULL_TASK_ID, ()),
+    }.items():
         recorded = [w for w in writes if task_id != NULL_TASK_ID or w[0] in SPECIAL]
         if recorded:
             yield from session.record(task_id, "", recorded)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from towpath.constants import CONF, ERROR, INPUT, INTERRUPT, NO_WRITES, NULL_TASK_ID
+from towpath.context import RunnableConfig
 from towpath.errors import UnknownNamespaceError, nearest
 from towpath.kernel.commands import Fetch, Program
 from towpath.kernel.request import Request
@@ -35,16 +36,22 @@ def snapshot(
     req: Request,
     saved: Any,
     config: Mapping[str, Any],
-    subgraphs: bool,  # noqa: FBT001 - the public option, passed on
+    subgraphs: bool,
     *,
     live: bool,
 ) -> Program[StateSnapshot]:
     """One checkpoint as a snapshot; `live` shows finished tasks' writes applied."""
     if saved is None:
         return StateSnapshot(
-            values={}, next=(), config=dict(config), metadata=None, created_at=None,
-            parent_config=None, tasks=(), interrupts=(),
-        )  # fmt: skip
+            values={},
+            next=(),
+            config=as_config(config),
+            metadata=None,
+            created_at=None,
+            parent_config=None,
+            tasks=(),
+            interrupts=(),
+        )
     state, pending = opened(plan, req, saved)
     tasks = prepare(plan, state, req.ns, state.step)
     keys: Keys = plan.keys[0] if plan.root else plan.keys
@@ -61,13 +68,14 @@ def snapshot(
     if live:
         done = [w for t in tasks if t.done for w in pending[t.id]]
         values = fresh_values(plan, state, [w for w in done if w[0] not in SPECIAL])
+    above = saved.parent_config
     return StateSnapshot(
         values=output(values, keys) if values or not plan.root else None,
         next=tuple(task.name for task in tasks if not task.done),
-        config=with_map(req, saved.config),
+        config=as_config(with_map(req, saved.config)),
         metadata=saved.metadata,
         created_at=saved.checkpoint["ts"],
-        parent_config=with_map(req, saved.parent_config),
+        parent_config=as_config(with_map(req, above)) if above else None,
         tasks=tuple(shown),
         interrupts=tuple(i for task in shown for i in task.interrupts),
     )
@@ -95,10 +103,12 @@ def own_place(saved: Any) -> dict[str, Any]:
     return {CONF: dict(saved.config[CONF])}
 
 
-def with_map(req: Request, config: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def as_config(config: Mapping[str, Any]) -> RunnableConfig:
+    return cast("RunnableConfig", dict(config))  # the same keys, under their type
+
+
+def with_map(req: Request, config: Mapping[str, Any]) -> dict[str, Any]:
     """A checkpoint's config; in a subgraph it tells of the checkpoints above."""
-    if config is None:
-        return None
     conf = dict(config[CONF])
     if req.ns and req.parents:
         conf["checkpoint_map"] = {**req.parents, req.ns: conf["checkpoint_id"]}
@@ -138,7 +148,7 @@ def child_state(
     req: Request,
     task: Task,
     own: Mapping[str, Any],
-    subgraphs: bool,  # noqa: FBT001 - passed on
+    subgraphs: bool,
 ) -> Program[Any]:
     """The state of a task's subgraph: a snapshot, the config to it, or None."""
     config = child_config(task, own)
@@ -148,7 +158,7 @@ def child_state(
         if graph is not None and graph.checkpointer is not False:
             thread = own[CONF].get("thread_id")
             config = {CONF: {"thread_id": thread, "checkpoint_ns": task.ns}}
-    if config is None or not subgraphs:
+    if config is None or graph is None or not subgraphs:
         return config
     conf = config[CONF]
     inner = Request(
@@ -160,9 +170,7 @@ def child_state(
         parents={**req.parents, req.ns: own[CONF]["checkpoint_id"]},
         bump=req.bump,
     )
-    return (
-        yield from get_state(graph.plan_of_graph, inner, config, subgraphs=True)
-    )
+    return (yield from get_state(graph.plan_of_graph, inner, config, subgraphs=True))
 
 
 def saver_for(graph: Any, outer: Any) -> Any:

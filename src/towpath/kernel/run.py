@@ -22,7 +22,7 @@ from towpath.kernel.settle import settle
 from towpath.kernel.start import begin
 from towpath.plan import Plan
 from towpath.step.apply import apply
-from towpath.step.interrupts import breaks, is_done, SPECIAL
+from towpath.step.interrupts import SPECIAL, breaks, is_done
 from towpath.step.prepare import prepare
 from towpath.step.project import output, touches
 from towpath.step.tasks import Task
@@ -68,63 +68,87 @@ def run(plan: Plan, req: Request) -> Program[Outcome]:
         yield from session.release_held()
         yield Flush()
     value = told_output(session, status)
-    return Outcome(
-        value, status, tuple(session.interrupts), session.state.step - first
-    )
+    return Outcome(value, status, tuple(session.interrupts), session.state.step - first)
 
 
 def loop(session: Session) -> Program[Status]:
     """The supersteps."""
     plan, req, state = session.plan, session.req, session.state
-    saver, tells = session.saver, session.tells
-    resumed = session.pending or session.reruns or state.updated is None
+    retold = not (session.pending or session.reruns)
     while True:
         if state.step > session.stop - req.spent:
             raise out_of_steps(session)
         tasks = prepare(plan, state, req.ns, session.stop)
         session.tasks = tasks
-        if tells and saver is not None and session.metadata:
-            note_pending(session, tasks)
-            session.tell_checkpoint()
+        if session.tells:
+            show_checkpoint(session)
         if not tasks:
             check_joins(session)
             return "done"
-        ready: Sequence[Task] = tasks
-        if session.pending:
-            ready = yield from restore(session, tasks)
-        if req.before and breaks(plan, state, tasks, req.before):
+        ready = restore(session, tasks) if session.pending else tasks
+        if req.before and breaks(state, tasks, req.before):
             session.tell("updates", {INTERRUPT: ()})
             return "interrupt_before"
         if req.control is not None and req.control.drain_requested:
             raise GraphDrained(req.control.drain_reason)
-        if tells:
-            for task in tasks:
-                session.tell_started(task)
-            if resumed:
-                retell(session, tasks)
+        if session.tells:
+            announce(session, tasks, again=not retold)
         yield from settle(session, ready)
         if session.halted:
             yield from session.release_late()
             return "interrupt"
-        tasks = session.tasks
-        session.pending = {}
-        state.carried = {}
-        resumed = False
-        apply(plan, state, tasks)
-        if tells:
-            session.tell_step(tasks)
-        if saver is not None:
-            yield from session.commit("loop")
-        else:
-            state.step += 1
-        if req.after and breaks(plan, state, tasks, req.after):
+        retold = True
+        yield from advance(session)
+        if req.after and breaks(state, session.tasks, req.after):
             session.tasks = prepare(plan, state, req.ns, session.stop)
             session.tell_checkpoint()
             session.tell("updates", {INTERRUPT: ()})
             return "interrupt_after"
 
 
-def restore(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
+def advance(session: Session) -> Program[None]:
+    """Fold what the tasks wrote, tell it, and commit."""
+    state, tasks = session.state, session.tasks
+    session.pending = {}
+    state.carried = {}
+    apply(session.plan, state, tasks)
+    if session.tells:
+        session.tell_step(tasks)
+    if session.saver is not None:
+        yield from session.commit("loop")
+    else:
+        state.step += 1
+
+
+def show_checkpoint(session: Session) -> None:
+    """Tell the checkpoint the step starts from, with what is recorded of its tasks."""
+    if session.saver is None or not session.metadata:
+        return
+    for task in session.tasks:
+        recorded = session.pending.get(task.id, ())
+        for channel, value in recorded:
+            if channel == INTERRUPT:
+                task.parked = tuple(value)
+        if is_done(recorded):
+            task.done = True
+            task.writes = [w for w in recorded if w[0] not in SPECIAL]
+    session.tell_checkpoint()
+
+
+def announce(session: Session, tasks: Sequence[Task], *, again: bool) -> None:
+    """Tell which tasks start; `again`: and what was known of them before."""
+    for task in tasks:
+        session.tell_started(task)
+    if not again:
+        return
+    for task in tasks:
+        if task.done:
+            session.tell_update(task)
+        elif task.halted:
+            session.tell_parked(task)
+
+
+def restore(session: Session, tasks: Sequence[Task]) -> Sequence[Task]:
     """Give tasks what was recorded of them before; return those that must run.
 
     A task that had finished keeps its writes. One that waits for an answer is
@@ -150,7 +174,7 @@ def restore(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
             task.done = task.cached = True
         elif asked:
             given = [answers[q.id] for q in asked if q.id in answers]
-            if given or session.reruns or not stays(session, asked):
+            if given or session.reruns or not stays(session):
                 task.parked = asked
                 task.fresh_answers = tuple(given)
                 ready.append(task)
@@ -161,33 +185,11 @@ def restore(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
         else:
             ready.append(task)
     return ready
-    yield  # a program, so that a driver may one day fetch here
 
 
-def stays(session: Session, asked: Sequence[Interrupt[Any]]) -> bool:
+def stays(session: Session) -> bool:
     """Whether a task without an answer stays parked: unless the state changed."""
     return not session.state.carried or bool(session.req.answers)
-
-
-def retell(session: Session, tasks: Sequence[Task]) -> None:
-    """Tell again what was known of the tasks before this run."""
-    for task in tasks:
-        if task.done:
-            session.tell_update(task)
-        elif task.halted:
-            session.tell_parked(task)
-
-
-def note_pending(session: Session, tasks: Sequence[Task]) -> None:
-    """Show in the next checkpoint chunk what is recorded of its tasks."""
-    for task in tasks:
-        recorded = session.pending.get(task.id, ())
-        for channel, value in recorded:
-            if channel == INTERRUPT:
-                task.parked = tuple(value)
-        if is_done(recorded):
-            task.done = True
-            task.writes = [w for w in recorded if w[0] not in SPECIAL]
 
 
 def told_output(session: Session, status: Status) -> Any:
@@ -234,6 +236,6 @@ def check_joins(session: Session) -> None:
             raise StalledJoinError(
                 f"the run ended while the join into `{join.target}` still waits "
                 f"for {missing}",
-                hint='let the join fire on the branches taken: add_edge([...], '
+                hint="let the join fire on the branches taken: add_edge([...], "
                 f'"{join.target}", join="taken")',
             )

@@ -228,9 +228,7 @@ class Session:
             "metadata": dict(self.metadata),
         }
         values = output(self.state.values, self.req.keys)
-        chunk = checkpoint_chunk(
-            self.plan, values, place, self.tasks, self.plan.keys
-        )
+        chunk = checkpoint_chunk(values, place, self.tasks, self.plan.keys)
         self.tell_debug("checkpoint", "checkpoints", chunk, self.state.step - 1)
 
     def tell_started(self, task: Task) -> None:

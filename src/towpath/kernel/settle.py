@@ -225,8 +225,10 @@ class Round:
             yield Stop(tuple(self.running))
             self.running.clear()
             yield from self.close(
-                StepTimeoutError(f"step {self.session.state.step} took longer than "
-                                 f"{seconds} s; still running: {', '.join(names)}")
+                StepTimeoutError(
+                    f"step {self.session.state.step} took longer than "
+                    f"{seconds} s; still running: {', '.join(names)}"
+                )
             )
         elif task in self.running:
             self.running.discard(task)
@@ -276,11 +278,10 @@ def attach(first: BaseException, errors: Sequence[BaseException]) -> None:
 
 def timeout_error(task: Task, event: Expired) -> NodeTimeoutError:
     policy = task.timeout or TimeoutPolicy()
-    kind = "idle" if event.kind == "idle" else "run"
     return NodeTimeoutError(
         task.name,
         event.elapsed,
-        kind=kind,
+        kind="idle" if event.kind == "idle" else "run",
         idle_timeout=seconds_of(policy.idle_timeout),
         run_timeout=seconds_of(policy.run_timeout),
     )

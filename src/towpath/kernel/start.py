@@ -22,14 +22,13 @@ from towpath.step.interrupts import (
     SPECIAL,
     accepted_answers,
     bind,
-    is_done,
     mark_stop,
     open_questions,
 )
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
-from towpath.step.state import State, open_state
-from towpath.step.tasks import Origin, Task, Write, path_key, task_id
+from towpath.step.state import open_state
+from towpath.step.tasks import Origin, Task, Write, path_key
 from towpath.step.writes import command_writes
 from towpath.types import Command, Interrupt
 
@@ -188,7 +187,7 @@ def outside_writes(session: Session, given: Any) -> list[Write]:
     """What a command given as input writes by itself: update and goto."""
     if not isinstance(given, Command):
         return []
-    spec = session.plan.nodes[START] if START in session.plan.nodes else OUTSIDE
+    spec = session.plan.nodes.get(START, OUTSIDE)
     bare = Command(update=given.update, goto=given.goto)
     return command_writes(session.plan, spec, bare)
 

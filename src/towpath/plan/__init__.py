@@ -8,7 +8,15 @@ anything.
 """
 
 from towpath.plan.actions import Action, action_of
-from towpath.plan.specs import NOTHING, BranchSpec, JoinSpec, NodeSpec, Plan, Scratchpad, View
+from towpath.plan.specs import (
+    NOTHING,
+    BranchSpec,
+    JoinSpec,
+    NodeSpec,
+    Plan,
+    Scratchpad,
+    View,
+)
 
 __all__ = [
     "NOTHING",

@@ -116,11 +116,10 @@ def is_kind(target: Any, test: Callable[[Any], bool]) -> bool:
     """Ask `test` of a function, of what a partial wraps, or of a `__call__`."""
     while isinstance(target, functools.partial):
         target = target.func
-    return test(target) or (
-        not inspect.isclass(target)
-        and hasattr(target, "__call__")  # noqa: B004 - we test the method itself
-        and test(getattr(target, "__call__", None))
-    )
+    if test(target):
+        return True
+    call = None if inspect.isclass(target) else getattr(target, "__call__", None)  # noqa: B004
+    return test(call)
 
 
 def injections(target: Any, name: str) -> tuple[tuple[str, Injected], ...]:
@@ -188,7 +187,9 @@ def heads_of(annotation: Any) -> frozenset[str]:
 def text_heads(annotation: str) -> frozenset[str]:
     """The same for an annotation that is text (postponed evaluation)."""
     text = annotation.strip("'\" ")
-    inner = re.fullmatch(r"(?:[\w.]*\.)?(?:Optional|Annotated)\[(.*)\]", text, re.S)
+    inner = re.fullmatch(
+        r"(?:[\w.]*\.)?(?:Optional|Annotated)\[(.*)\]", text, re.DOTALL
+    )
     if inner:
         text = inner[1]
     heads = set()

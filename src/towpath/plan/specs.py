@@ -84,7 +84,7 @@ class NodeSpec:
     edges: tuple[tuple[str, Any], ...] = ()
     branches: tuple[BranchSpec, ...] = ()
     retry: tuple[RetryPolicy, ...] = ()
-    cache: CachePolicy | None = None
+    cache: CachePolicy[Any] | None = None
     timeout: TimeoutPolicy | None = None
     error_handler: str | None = None
     handles: str | None = None

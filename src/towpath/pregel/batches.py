@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from towpath.errors import InvalidUpdateError
@@ -83,14 +91,11 @@ class BatchVerbs:
         configs = configs_of(config, len(inputs))
         with ThreadPoolExecutor(width_of(configs, len(inputs))) as pool:
             running: dict[Future[Any], int] = {}
-            for index, one in enumerate(inputs):
-                call = copy_context().run
-                job = pool.submit(call, self.invoke, one, configs[index], **kwargs)
-                running[job] = index
-            while running:
-                ended, _ = wait(running, return_when=FIRST_COMPLETED)
-                for job in ended:
-                    yield running.pop(job), outcome_of(job, return_exceptions)
+            for index, given in enumerate(inputs):
+                call = partial(self.invoke, given, configs[index], **kwargs)
+                running[pool.submit(copy_context().run, call)] = index
+            for job in as_completed(running):
+                yield running[job], outcome_of(job, return_exceptions)
 
     async def abatch_as_completed(
         self,
@@ -102,20 +107,8 @@ class BatchVerbs:
     ) -> AsyncIterator[tuple[int, Any]]:
         """Async twin of `batch_as_completed`."""
         configs = configs_of(config, len(inputs))
-        gate = asyncio.Semaphore(width_of(configs, len(inputs)))
-
-        async def one(index: int) -> tuple[int, Any]:
-            async with gate:
-                try:
-                    return index, await self.ainvoke(
-                        inputs[index], configs[index], **kwargs
-                    )
-                except Exception as error:
-                    if return_exceptions:
-                        return index, error
-                    raise
-
-        jobs = [asyncio.ensure_future(one(index)) for index in range(len(inputs))]
+        call = partial(self.ainvoke, **kwargs)
+        jobs = started(call, inputs, configs, return_exceptions)
         try:
             for job in asyncio.as_completed(jobs):
                 yield await job
@@ -124,7 +117,28 @@ class BatchVerbs:
                 running.cancel()
 
 
-def outcome_of(job: Future[Any], return_exceptions: bool) -> Any:  # noqa: FBT001
+def started(
+    call: Callable[..., Awaitable[Any]],
+    inputs: Sequence[Any],
+    configs: Sequence[Mapping[str, Any] | None],
+    return_exceptions: bool,
+) -> list[asyncio.Task[tuple[int, Any]]]:
+    """One asyncio task per input; as many at once as the configs allow."""
+    gate = asyncio.Semaphore(width_of(configs, len(inputs)))
+
+    async def one(index: int) -> tuple[int, Any]:
+        async with gate:
+            try:
+                return index, await call(inputs[index], configs[index])
+            except Exception as error:
+                if return_exceptions:
+                    return index, error
+                raise
+
+    return [asyncio.ensure_future(one(index)) for index in range(len(inputs))]
+
+
+def outcome_of(job: Future[Any], return_exceptions: bool) -> Any:
     error = job.exception()
     if error is None:
         return job.result()

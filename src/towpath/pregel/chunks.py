@@ -53,6 +53,11 @@ class Format:
     printed: frozenset[str] = frozenset()
     inner: frozenset[str] = frozenset()
 
+    def shown(self, chunk: Chunk) -> tuple[Any, ...]:
+        """The chunk as the caller gets it, or nothing; printed where asked."""
+        self.echo(chunk)
+        return (self.shape(chunk),) if self.wants(chunk) else ()
+
     def wants(self, chunk: Chunk) -> bool:
         ns, mode, _ = chunk
         if mode not in self.modes:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from contextlib import aclosing, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from towpath.constants import INTERRUPT
@@ -17,43 +17,56 @@ from towpath.types import GraphOutput
 if TYPE_CHECKING:
     from towpath.pregel.main import Pregel
 
-Graph = "Pregel[Any, Any, Any, Any]"
-
 
 def run(
     graph: Pregel[Any, Any, Any, Any],
-    input: Any,  # noqa: A002 - the public name
+    input: Any,
     config: Mapping[str, Any] | None,
     options: Options,
 ) -> Any:
     """Run to the end, blocking."""
-    if options.stream_mode != "values":
-        made = prepare_run(graph, input, config, options, streams=True)
+    streams = options.stream_mode != "values"
+    made = prepare_run(graph, input, config, options, streams=streams)
+    if streams:
         return list(stream_run(made))
-    made = prepare_run(graph, input, config, options, streams=False)
+    with guarded(made):
+        outcome = to_end(made)
+    return result(made, outcome, options)
+
+
+async def arun(
+    graph: Pregel[Any, Any, Any, Any],
+    input: Any,
+    config: Mapping[str, Any] | None,
+    options: Options,
+) -> Any:
+    """Async twin of `run`."""
+    streams = options.stream_mode != "values"
+    made = prepare_run(graph, input, config, options, streams=streams)
+    if streams:
+        return [chunk async for chunk in astream_run(made)]
+    with guarded(made):
+        outcome = await ato_end(made)
+    return result(made, outcome, options)
+
+
+def to_end(made: Run) -> Outcome:
+    """Obey the run's program to its end."""
     steps = drive(made)
     try:
         while True:
             made.format.echo(next(steps))
     except StopIteration as stop:
-        return result(made, stop.value, options)
+        outcome: Outcome = stop.value
+        return outcome
 
 
-async def arun(
-    graph: Pregel[Any, Any, Any, Any],
-    input: Any,  # noqa: A002 - the public name
-    config: Mapping[str, Any] | None,
-    options: Options,
-) -> Any:
-    """Async twin of `run`."""
-    if options.stream_mode != "values":
-        made = prepare_run(graph, input, config, options, streams=True)
-        return [chunk async for chunk in astream_run(made)]
-    made = prepare_run(graph, input, config, options, streams=False)
+async def ato_end(made: Run) -> Outcome:
+    """Async twin of `to_end`."""
     outcome: list[Outcome] = []
     async for chunk in adrive(made, outcome):
         made.format.echo(chunk)
-    return result(made, outcome[0], options)
+    return outcome[0]
 
 
 def drive(made: Run) -> Generator[Any, None, Outcome]:
@@ -73,34 +86,44 @@ def adrive(made: Run, outcome: list[Outcome]) -> AsyncGenerator[Any, None]:
 
 def stream_run(made: Run) -> Generator[Any, None, None]:
     """Yield a run's chunks in the form that was asked for."""
-    form, steps = made.format, drive(made)
-    try:
+    with closing(drive(made)) as steps, guarded(made):
         while True:
-            chunk = next(steps)
-            form.echo(chunk)
-            if form.wants(chunk):
-                yield form.shape(chunk)
-    except StopIteration as stop:
-        settle(made, stop.value)
-    except ParentCommand as error:
-        raise misdirected(made, error) from None
-    finally:
-        steps.close()
+            try:
+                chunk = next(steps)
+            except StopIteration as stop:
+                return settle(made, stop.value)
+            yield from made.format.shown(chunk)
 
 
 async def astream_run(made: Run) -> AsyncGenerator[Any, None]:
     """Async twin of `stream_run`."""
-    form = made.format
     outcome: list[Outcome] = []
-    try:
-        async with aclosing(adrive(made, outcome)) as steps:
+    async with aclosing(adrive(made, outcome)) as steps:
+        with guarded(made):
             async for chunk in steps:
-                form.echo(chunk)
-                if form.wants(chunk):
-                    yield form.shape(chunk)
-    except ParentCommand as error:
-        raise misdirected(made, error) from None
+                for part in made.format.shown(chunk):
+                    yield part
     settle(made, outcome[0])
+
+
+@contextmanager
+def guarded(made: Run) -> Iterator[None]:
+    """Refuse a command for a parent from a graph that has none.
+
+    Raises:
+        InvalidUpdateError: the graph runs by itself (TP-201).
+    """
+    try:
+        yield
+    except ParentCommand as error:
+        if made.parent is not None:
+            raise
+        name = made.plan.name
+        raise InvalidUpdateError(
+            f"a node of `{name}` returned Command(graph=Command.PARENT), but the "
+            "graph runs by itself and has no parent",
+            hint="leave `graph` out to go to a node of the same graph",
+        ) from error
 
 
 def settle(made: Run, outcome: Outcome | None) -> None:
@@ -125,14 +148,3 @@ def result(made: Run, outcome: Outcome, options: Options) -> Any:
     if isinstance(outcome.value, dict):
         return {**outcome.value, **asked}
     return asked
-
-
-def misdirected(made: Run, error: ParentCommand) -> BaseException:
-    """A command for a parent, in a graph that has none."""
-    if made.parent is not None:
-        return error
-    return InvalidUpdateError(
-        f"a node of `{made.plan.name}` returned Command(graph=Command.PARENT), but "
-        "the graph runs by itself and has no parent",
-        hint="leave `graph` out to go to a node of the same graph",
-    )

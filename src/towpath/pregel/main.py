@@ -26,9 +26,7 @@ Modes = StreamMode | Sequence[StreamMode]
 Nodes = All | Sequence[str]
 
 
-class Pregel(
-    StateVerbs, BatchVerbs, Generic[StateT, ContextT, InputT, OutputT]
-):
+class Pregel(StateVerbs, BatchVerbs, Generic[StateT, ContextT, InputT, OutputT]):
     """A compiled graph: invoke it, stream it, look at its threads, edit them."""
 
     def __class_getitem__(cls, parameters: Any) -> Any:
@@ -128,7 +126,7 @@ class Pregel(
 
     def invoke(
         self,
-        input: InputT | Command[Any] | None,  # noqa: A002 - the public name
+        input: InputT | Command[Any] | None,
         config: Mapping[str, Any] | None = None,
         *,
         context: ContextT | None = None,
@@ -167,7 +165,7 @@ class Pregel(
 
     async def ainvoke(
         self,
-        input: InputT | Command[Any] | None,  # noqa: A002 - the public name
+        input: InputT | Command[Any] | None,
         config: Mapping[str, Any] | None = None,
         *,
         context: ContextT | None = None,
@@ -190,7 +188,7 @@ class Pregel(
 
     def stream(
         self,
-        input: InputT | Command[Any] | None,  # noqa: A002 - the public name
+        input: InputT | Command[Any] | None,
         config: Mapping[str, Any] | None = None,
         *,
         context: ContextT | None = None,
@@ -226,7 +224,7 @@ class Pregel(
 
     def astream(
         self,
-        input: InputT | Command[Any] | None,  # noqa: A002 - the public name
+        input: InputT | Command[Any] | None,
         config: Mapping[str, Any] | None = None,
         *,
         context: ContextT | None = None,

@@ -66,7 +66,7 @@ class Run:
 
 def prepare_run(
     graph: Pregel[Any, Any, Any, Any],
-    input: Any,  # noqa: A002 - the public name
+    input: Any,
     config: Mapping[str, Any] | None,
     options: Options,
     *,
@@ -86,8 +86,12 @@ def prepare_run(
         before=stops(options.interrupt_before, plan.interrupt_before, plan),
         after=stops(options.interrupt_after, plan.interrupt_after, plan),
         limit=limit_of(merged, plan.semantics.recursion_limit),
-        durability=options.durability or (merged.get(CONF) or {}).get(DURABILITY) or "async",
-        control=options.control or (parent and parent.scope.req.control) or RunControl(),
+        durability=options.durability
+        or (merged.get(CONF) or {}).get(DURABILITY)
+        or "async",
+        control=options.control
+        or (parent and parent.scope.req.control)
+        or RunControl(),
         cache=graph.cache or (parent and parent.scope.req.cache),
         step_timeout=graph.step_timeout,
     )
@@ -97,7 +101,7 @@ def prepare_run(
         place_nested(graph, request, parent, config, options)
     request.bump = bump_of(request.saver)
     request.metadata = stored_metadata(plan, merged)
-    live = needs_threads(graph, format_, request, parent)
+    live = needs_threads(graph, format_)
     scope = RunScope(
         plan,
         request,
@@ -332,21 +336,13 @@ def makes(schema: type) -> bool:
     return hasattr(schema, "__dataclass_fields__") or hasattr(schema, "model_fields")
 
 
-def needs_threads(
-    graph: Pregel[Any, Any, Any, Any],
-    format_: Format,
-    request: Request,
-    parent: TaskContext | None,
-) -> bool:
+def needs_threads(graph: Pregel[Any, Any, Any, Any], format_: Format) -> bool:
     """Whether chunks come while a node runs, and somebody waits for them."""
-    del parent
     if not format_.modes:
         return False
     specs = graph.plan_of_graph.nodes.values()
     yields = any(s.action is not None and s.action.yields for s in specs)
-    return bool(
-        format_.modes & {"custom", "messages"} or format_.subgraphs or yields
-    )
+    return bool(format_.modes & {"custom", "messages"} or format_.subgraphs or yields)
 
 
 def connect(run_: Run, own: Any) -> None:

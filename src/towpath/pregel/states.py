@@ -148,7 +148,7 @@ class StateVerbs:
         self,
         config: Mapping[str, Any],
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002 - the public name
+        filter: dict[str, Any] | None = None,
         before: Mapping[str, Any] | None = None,
         limit: int | None = None,
     ) -> Iterator[StateSnapshot]:
@@ -169,7 +169,7 @@ class StateVerbs:
         self,
         config: Mapping[str, Any],
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002 - the public name
+        filter: dict[str, Any] | None = None,
         before: Mapping[str, Any] | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:

@@ -16,6 +16,7 @@ from towpath.plan import Plan
 from towpath.step.state import State, mirror
 from towpath.step.tasks import Task, in_fold_order
 
+
 def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
     """Fold one superstep's writes into the state."""
     tasks = in_fold_order(tasks)

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from towpath.constants import ERROR, INTERRUPT, NULL_TASK_ID, RESUME
 from towpath.errors import NothingToResumeError, UnknownInterruptError
-from towpath.plan import Plan
 from towpath.step.state import State
 from towpath.step.tasks import Task
 from towpath.types import Interrupt
@@ -24,9 +23,7 @@ SPECIAL: Final = frozenset({INTERRUPT, RESUME, ERROR, "__error_source_node__"})
 ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
-def breaks(
-    plan: Plan, state: State, tasks: Sequence[Task], nodes: frozenset[str] | str
-) -> bool:
+def breaks(state: State, tasks: Sequence[Task], nodes: frozenset[str] | str) -> bool:
     """Whether a static breakpoint on any of `nodes` stops the run here.
 
     A breakpoint stops once per version of the state: not again until a
@@ -78,7 +75,9 @@ def accepted_answers(pending: Pending) -> dict[str, Any]:
     return {}
 
 
-def bind(answer: Any, questions: Mapping[str, Sequence[Interrupt[Any]]]) -> dict[str, Any]:
+def bind(
+    answer: Any, questions: Mapping[str, Sequence[Interrupt[Any]]]
+) -> dict[str, Any]:
     """The answers of a `Command(resume=...)` by question id.
 
     Raises:

@@ -98,9 +98,7 @@ def fill(plan: Plan, state: State, task: Task, pad: Scratchpad) -> None:
         task.error = error
 
 
-def read(
-    plan: Plan, values: dict[str, Any], view: View, pad: Scratchpad
-) -> Any:
+def read(plan: Plan, values: dict[str, Any], view: View, pad: Scratchpad) -> Any:
     """What a node or branch with this schema sees of the values."""
     if view.root:
         return values.get(ROOT)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from towpath.constants import INTERRUPT, NO_WRITES
-from towpath.plan import Plan
 from towpath.step.tasks import Task, Write, lasting_ns
 from towpath.types import Interrupt
 
@@ -113,7 +112,6 @@ def interrupt_dict(interrupt: Interrupt[Any]) -> dict[str, Any]:
 
 
 def checkpoint_chunk(
-    plan: Plan,
     values: Any,
     place: Mapping[str, Any],
     tasks: Sequence[Task],
@@ -127,12 +125,12 @@ def checkpoint_chunk(
         **place,
         "values": values,
         "next": [task.name for task in tasks],
-        "tasks": [checkpoint_task(plan, task, place["config"], keys) for task in tasks],
+        "tasks": [checkpoint_task(task, place["config"], keys) for task in tasks],
     }
 
 
 def checkpoint_task(
-    plan: Plan, task: Task, config: Mapping[str, Any], keys: Keys
+    task: Task, config: Mapping[str, Any], keys: Keys
 ) -> dict[str, Any]:
     chunk: dict[str, Any] = {"id": task.id, "name": task.name}
     if task.error is not None:

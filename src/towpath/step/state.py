@@ -38,8 +38,8 @@ class State:
     __slots__ = (
         "bump",
         "carried",
-        "channels",
         "changed",
+        "channels",
         "id",
         "live",
         "seen",

@@ -161,9 +161,7 @@ def task_id(checkpoint_id: str, ns: str, step: int, name: str, path: Path) -> st
     parts = (checkpoint_id, ns, str(step), name, path_key(path))
     text = "".join(f"{len(part)}:{part}" for part in parts)
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return (
-        f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:]}"
-    )
+    return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:]}"
 
 
 def question_id(ns: str, index: int) -> str:

@@ -197,9 +197,7 @@ def merged(plan: Plan, writes: list[Write]) -> list[Write]:
     ]
 
 
-def fresh_values(
-    plan: Plan, state: State, writes: Sequence[Write]
-) -> dict[str, Any]:
+def fresh_values(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str, Any]:
     """The values as a branch sees them: with the node's own writes folded in."""
     grouped: dict[str, list[Any]] = {}
     for channel, value in writes:
@@ -209,10 +207,10 @@ def fresh_values(
         return state.values
     values = dict(state.values)
     for name, several in grouped.items():
-        channel = state.channels[name].copy()
-        channel.update(several)
-        if channel.is_available():
-            values[name] = channel.get()
+        copy = state.channels[name].copy()
+        copy.update(several)
+        if copy.is_available():
+            values[name] = copy.get()
         else:
             values.pop(name, None)
     return values
