@@ -69,7 +69,7 @@ class TowpathError(_Portable):
     def __init__(self, *args: object, hint: str | None = None) -> None:
         super().__init__(*args)
         if hint is not None:
-            self.hint = hint
+            self.hint = hint.strip() or None
 
     @property
     def message(self) -> str:

@@ -75,7 +75,7 @@ def attempt(scope: RunScope, task: Task, context: TaskContext) -> Attempt:
         task.writes = yield from result(scope, task, context)
     except BaseException as error:
         caught(task, context, error)
-    if context.question is not None:
+    if context.question is not None or context.refused is not None:
         swallowed(task, context)
 
 
@@ -106,7 +106,7 @@ def simple_attempt(scope: RunScope, task: Task, context: TaskContext) -> None:
         task.writes = writes
     except BaseException as error:
         caught(task, context, error)
-    if context.question is not None:
+    if context.question is not None or context.refused is not None:
         swallowed(task, context)
 
 
@@ -123,6 +123,10 @@ def caught(task: Task, context: TaskContext, error: BaseException) -> None:
 
 def swallowed(task: Task, context: TaskContext) -> None:
     """The node went on after it had asked; its question stands all the same."""
+    if context.refused is not None:
+        if task.error is not context.refused:
+            fail(task, context.refused)
+        return
     assert context.question is not None
     context.warn_swallowed()
     task.interrupts = tuple(context.question.args[0])

@@ -19,6 +19,7 @@ from towpath.errors import GraphInterrupt, NoCheckpointerError
 from towpath.kernel.request import Request
 from towpath.plan import Plan
 from towpath.runtime import ExecutionInfo, Runtime
+from towpath.schema import answer_schema, check_answer
 from towpath.step.tasks import Task, path_key, question_id
 from towpath.types import Interrupt
 
@@ -36,6 +37,7 @@ class RunScope:
         "closed",
         "config",
         "context",
+        "drivers",
         "emit",
         "heard",
         "inner_modes",
@@ -69,6 +71,8 @@ class RunScope:
         self.inner_modes = inner_modes
         self.base: Context | None = None
         self.closed = False
+        # Who drives runs inside this one; None: the drivers of the process.
+        self.drivers: Any = None
         self.run_id = config.get("run_id")
         self.trace: Any = None
         self.bare = not plan.debug
@@ -78,6 +82,8 @@ class TaskContext:
     """The ambient task: one attempt of one node, as user code sees it."""
 
     question: GraphInterrupt | None = None
+    refused: NoCheckpointerError | None = None
+    """An error the node may catch, but not undo."""
     local: Any = None
     """Whatever a tracing bridge keeps for the attempt."""
     _config: RunnableConfig | None = None
@@ -91,26 +97,28 @@ class TaskContext:
         """Return the answer to the task's next question, or park the task."""
         task, req = self.task, self.scope.req
         if req.saver is None and self.scope.plan.semantics.unsaved_prompts == "error":
-            raise NoCheckpointerError(
+            self.refused = NoCheckpointerError(
                 f"node `{task.name}` called interrupt(), but the graph has no "
                 "checkpointer, so nobody could answer",
                 hint="compile(checkpointer=InMemorySaver()) or a durable one",
             )
+            raise self.refused
         if self.question is not None:
             raise self.question
         index = task.asked
         task.asked += 1
         if index < len(task.answers):
-            return task.answers[index]
+            return check_answer(response_schema, task.answers[index])
         if task.fresh_answers:
             answer, *rest = task.fresh_answers
+            checked = check_answer(response_schema, answer)
             task.answers = (*task.answers, answer)
             task.fresh_answers = tuple(rest)
-            return answer
+            return checked
         question = Interrupt(
             value=value,
             id=question_id(task.ns, index),
-            response_schema=response_schema,
+            response_schema=answer_schema(response_schema),
         )
         self.park(GraphInterrupt((question,)))
         assert self.question is not None

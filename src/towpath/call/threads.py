@@ -20,6 +20,20 @@ IDLE_S: Final = 10.0
 DEFAULT_WIDTH: Final = min(32, (os.cpu_count() or 1) + 4)
 
 
+class Server(threading.Thread):
+    """A thread of the stock; it serves one run after the other."""
+
+    serves_many = True
+
+    def __init__(self, stock: Stock, box: SimpleQueue[Job]) -> None:
+        super().__init__(name="towpath-node", daemon=True)
+        self.stock = stock
+        self.box = box
+
+    def run(self) -> None:
+        self.stock.serve(self.box)
+
+
 class Stock:
     """Idle threads of the process, the most recently used on top."""
 
@@ -32,11 +46,8 @@ class Stock:
             box = self.idle.pop()
         except IndexError:
             box = SimpleQueue()
-            thread = threading.Thread(
-                target=self.serve, args=(box,), name="towpath-node", daemon=True
-            )
             box.put(job)
-            thread.start()
+            Server(self, box).start()
         else:
             box.put(job)
 

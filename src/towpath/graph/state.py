@@ -19,6 +19,7 @@ from datetime import timedelta
 from typing import Any, Generic, Literal, Self, cast
 
 from towpath.channels.base import BaseChannel
+from towpath.checkpoint.serde import register_schema
 from towpath.constants import END, RESERVED, START
 from towpath.errors import InvalidGraphError, nearest
 from towpath.graph.blueprint import Blueprint, Branch
@@ -419,6 +420,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             {"interrupt_before": before, "interrupt_after": after, "debug": debug},
         )
         self.compiled = True
+        register_schema(*self.blueprint.all_schemas())
         return CompiledStateGraph(
             builder=self,
             plan=plan,

@@ -72,14 +72,16 @@ async def ato_end(made: Run) -> Outcome:
 def drive(made: Run) -> Generator[Any, None, Outcome]:
     """Start a run with the blocking driver."""
     check_colour(made.request)
-    driver = SyncDriver(made.scope)
+    drivers = made.scope.drivers
+    driver = (drivers.blocking if drivers else SyncDriver)(made.scope)
     connect(made, driver.emit)
     return driver.stream(made.program())
 
 
 def adrive(made: Run, outcome: list[Outcome]) -> AsyncGenerator[Any, None]:
     """Start a run with the asyncio driver; its end is left in `outcome`."""
-    driver = LoopDriver(made.scope)
+    drivers = made.scope.drivers
+    driver = (drivers.looping if drivers else LoopDriver)(made.scope)
     connect(made, driver.emit)
     return driver.stream(made.program(), outcome)
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from towpath.call.inherit import install
 from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import CONF, NS_END
 from towpath.context import current
@@ -73,6 +74,7 @@ def prepare_run(
     streams: bool,
 ) -> Run:
     """Work out everything about one call before it starts."""
+    install()
     parent = current.get()
     parent = parent if isinstance(parent, TaskContext) else None
     merged = merge(graph.config, None if parent is None else inherited(parent), config)
@@ -113,6 +115,7 @@ def prepare_run(
     )
     if parent is not None:
         scope.inner_modes |= outer
+        scope.drivers = parent.scope.drivers
     scope.trace = trace_of(scope)
     scope.bare = scope.trace is None and not plan.debug
     return Run(plan, request, scope, format_, parent)

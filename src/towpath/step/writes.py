@@ -131,7 +131,8 @@ def undeclared(plan: Plan, spec: NodeSpec, key: Any) -> None:
     who = "the input" if spec.name == START else f"node `{spec.name}`"
     message = f"{who} writes key `{key}`, which no schema declares"
     if plan.semantics.undeclared_keys == "error":
-        raise UndeclaredKeyError(message, hint=nearest(key, plan.keys))
+        hint = nearest(key, plan.keys) or f"declared are: {', '.join(plan.keys)}"
+        raise UndeclaredKeyError(message, hint=hint)
     warnings.warn(f"{message}; it was dropped", RuntimeWarning, stacklevel=2)
 
 
