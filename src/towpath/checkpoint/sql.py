@@ -9,7 +9,7 @@ waiting, so a value is stored as it was when the method was called.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from towpath.checkpoint import programs
@@ -160,15 +160,15 @@ class SqlSaver(BaseCheckpointSaver[int]):
         """Store a checkpoint as a child of the one `config` names."""
         return self.commit(config, checkpoint, metadata, new_versions, ())
 
-    async def aput(
+    def aput(
         self,
         config: RunnableConfig,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-    ) -> RunnableConfig:
+    ) -> Coroutine[Any, Any, RunnableConfig]:
         """Async twin of `put`."""
-        return await self.acommit(config, checkpoint, metadata, new_versions, ())
+        return self.acommit(config, checkpoint, metadata, new_versions, ())
 
     def commit(
         self,
@@ -184,19 +184,22 @@ class SqlSaver(BaseCheckpointSaver[int]):
             draft.cells |= dump_channels(self.serde, checkpoint, missing)
         return self._done(draft)
 
-    async def acommit(
+    def acommit(
         self,
         config: RunnableConfig,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
         writes: Sequence[TaskWrites],
-    ) -> RunnableConfig:
+    ) -> Coroutine[Any, Any, RunnableConfig]:
         """Async twin of `commit`."""
+        # Not `async`: a coroutine would encode when it first runs, and a task
+        # made of it may run after its maker has gone on changing the values.
         draft = self._draft(config, checkpoint, metadata, new_versions, writes)
-        # While the program runs in a thread, the caller may go on changing the
-        # values. So all that may be wanted is encoded before.
         draft.cells |= dump_channels(self.serde, checkpoint, self._wanted(draft))
+        return self._acommitted(draft, checkpoint)
+
+    async def _acommitted(self, draft: Draft, checkpoint: Checkpoint) -> RunnableConfig:
         while missing := await self._awrite(programs.commit(draft)):
             draft.cells |= dump_channels(self.serde, checkpoint, missing)
         return self._done(draft)
@@ -252,16 +255,16 @@ class SqlSaver(BaseCheckpointSaver[int]):
         cells = dump_writes(self.serde, writes, task_id, task_path)
         self._write(programs.put_writes(*located(config), cells))
 
-    async def aput_writes(
+    def aput_writes(
         self,
         config: RunnableConfig,
         writes: Sequence[tuple[str, Any]],
         task_id: str,
         task_path: str = "",
-    ) -> None:
+    ) -> Coroutine[Any, Any, None]:
         """Async twin of `put_writes`."""
         cells = dump_writes(self.serde, writes, task_id, task_path)
-        await self._awrite(programs.put_writes(*located(config), cells))
+        return self._awrite(programs.put_writes(*located(config), cells))
 
     # Threads over time
 

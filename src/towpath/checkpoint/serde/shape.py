@@ -45,7 +45,7 @@ def _enum_shape(cls: type[enum.Enum]) -> Shape:
     # A member is found by name, but a combination of flags has none.
     if issubclass(cls, enum.Flag):
         return Shape(lambda member: member.value, cls)
-    return Shape(lambda member: member.name, cls.__getitem__)
+    return Shape(lambda member: member.name, cls.__members__.__getitem__)
 
 
 def _recomputed(cls: type) -> frozenset[str]:

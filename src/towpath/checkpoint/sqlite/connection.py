@@ -52,6 +52,7 @@ class Connections:
         else:
             self._path = ""
             self.writer = target
+            self.writer.execute("PRAGMA journal_mode = WAL")
         self._shared = not self._owned or _in_memory(self._path)
 
     def _open(self) -> sqlite3.Connection:
@@ -117,11 +118,13 @@ class Connections:
         with self._lock:
             self._check_open()
             cursor = self.writer.cursor()
+            if transaction:
+                cursor.execute("BEGIN IMMEDIATE")
             try:
                 yield cursor
-                if transaction:
-                    self.writer.commit()
+                self.writer.commit()
             finally:
+                self.writer.rollback()  # does nothing after the commit
                 cursor.close()
 
     def _failure(self, error: sqlite3.Error) -> PersistenceError:

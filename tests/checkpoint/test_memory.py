@@ -1,0 +1,92 @@
+"""What is particular to the saver in memory."""
+
+from __future__ import annotations
+
+import threading
+
+from towpath.checkpoint.base import empty_checkpoint
+from towpath.checkpoint.memory import InMemorySaver, MemorySaver
+from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
+from towpath.testing.conformance_saver import Blocking, Branch, at, id_of, values
+
+
+def test_the_former_name_is_the_class():
+    assert InMemorySaver is MemorySaver
+
+
+def test_its_blocking_methods_may_be_called_on_a_loop():
+    assert InMemorySaver().capabilities.inline
+
+
+def test_storage_and_writes_are_keyed_as_the_peers():
+    saver = InMemorySaver()
+    config = Branch(Blocking(saver), at("t", "ns")).put({"a": 1})
+    saver.put_writes(config, [("x", 1)], "task")
+    assert [id_of(config)] == [*saver.storage["t"]["ns"]]
+    assert [("t", "ns", id_of(config))] == [*saver.writes]
+    assert [("task", 0)] == [*saver.writes["t", "ns", id_of(config)]]
+
+
+def test_reading_makes_no_entries():
+    saver = InMemorySaver()
+    saver.get_tuple(at("nobody"))
+    list(saver.list(at("nobody")))
+    assert {} == saver.storage
+    assert {} == saver.writes
+
+
+def test_an_unchanged_value_is_kept_once():
+    branch = Branch(Blocking(saver := InMemorySaver()), at())
+    branch.put({"big": "x" * 1000, "n": 0})
+    for number in range(5):
+        branch.put({"n": number})
+    kept = {id(record.cells["big"]) for record in saver.storage["t"][""].values()}
+    assert 1 == len(kept)
+
+
+def test_a_codec_of_ones_own_sees_every_value():
+    class Counting(JsonPlusSerializer):
+        seen: list = []
+
+        def dumps_typed(self, obj):
+            self.seen.append(obj)
+            return super().dumps_typed(obj)
+
+    saver = InMemorySaver(serde=Counting())
+    config = Branch(Blocking(saver), at()).put({"secret": "s"})
+    saver.put_writes(config, [("x", "w")], "task")
+    assert {"s", "w"} <= {item for item in Counting.seen if isinstance(item, str)}
+
+
+def test_threads_do_not_lose_each_others_checkpoints():
+    saver = InMemorySaver()
+
+    def work(name: str) -> None:
+        branch = Branch(Blocking(saver), at(name))
+        for number in range(50):
+            saver.put_writes(branch.put({"n": number}), [("x", number)], "task")
+            list(saver.list(at(name), limit=2))
+
+    threads = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 300 == len(list(saver.list(None)))
+
+
+def test_a_checkpoint_with_a_value_but_no_version_keeps_it():
+    saver = InMemorySaver()
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = {"odd": 1}
+    config = saver.put(at(), checkpoint, {"step": 0}, {})
+    assert {"odd": 1} == values(saver.get_tuple(config))
+    child = empty_checkpoint()
+    assert {} == values(saver.get_tuple(saver.put(config, child, {"step": 1}, {})))
+
+
+async def test_it_is_its_own_context_manager_in_both_colours():
+    with InMemorySaver() as one:
+        assert isinstance(one, InMemorySaver)
+    async with InMemorySaver() as two:
+        assert await two.aget_tuple(at()) is None
