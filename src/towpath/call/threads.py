@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
@@ -84,41 +84,47 @@ class Lanes:
         self.busy = 0
         self.lock = threading.Lock()
 
-    def submit(self, key: Any, job: Job) -> None:
-        """Run a job as soon as a lane is free; `key` names it for `drop`."""
+    def submit(self, jobs: Sequence[tuple[Any, Job]]) -> None:
+        """Run jobs as soon as lanes are free; each has a key for `drop`."""
         with self.lock:
-            self.waiting.append((key, job))
-            if self.busy >= self.width:
-                return
-            self.busy += 1
-        STOCK.run(self.work)
+            self.waiting.extend(jobs)
+            new = min(len(self.waiting), self.width - self.busy)
+            self.busy += max(new, 0)
+        for _ in range(new):
+            STOCK.run(self.work)
 
     def work(self) -> None:
+        waiting = self.waiting
         while True:
-            with self.lock:
-                if not self.waiting:
+            try:
+                _, job = waiting.popleft()
+            except IndexError:
+                # Under the lock, so that a job that arrives just now is seen.
+                with self.lock:
+                    if waiting:
+                        continue
                     self.busy -= 1
                     return
-                _, job = self.waiting.popleft()
             job()
 
-    def drop(self, keys: set[Any]) -> set[Any]:
+    def drop(self, keys: Collection[Any]) -> set[Any]:
         """Take back jobs that have not begun, and return their keys."""
+        dropped = set()
         with self.lock:
-            dropped = {key for key, _ in self.waiting if key in keys}
-            self.waiting = deque(
-                entry for entry in self.waiting if entry[0] not in dropped
-            )
+            for entry in list(self.waiting):
+                if entry[0] in keys:
+                    try:
+                        self.waiting.remove(entry)
+                    except ValueError:
+                        continue  # a lane took it in the meantime
+                    dropped.add(entry[0])
         return dropped
 
     def widen(self) -> None:
         """Make up for a lane that is lost to an abandoned job."""
         with self.lock:
             self.width += 1
-            if not self.waiting:
-                return
-            self.busy += 1
-        STOCK.run(self.work)
+        self.submit(())
 
     def narrow(self) -> None:
         """Take that back when the job has ended after all."""

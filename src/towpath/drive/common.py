@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Final
@@ -117,9 +117,12 @@ class Deadlines:
             self.step_started = monotonic()
 
     def due(
-        self, tasks: Sequence[Task], until: float | None
+        self, tasks: Collection[Task], until: float | None
     ) -> tuple[float | None, Expired | Alarm | None]:
         """Seconds to the next deadline and None, or the event that is due now."""
+        timed = self.step_s is not None or any(task.timeout for task in tasks)
+        if until is None and not timed:
+            return None, None
         now = monotonic()
         nearest = until
         if until is not None and until <= now:

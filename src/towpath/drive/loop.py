@@ -93,7 +93,7 @@ class LoopDriver:
         self.gate: asyncio.Semaphore | None = None
         self.backlog: Backlog | None = None
         self.cancelled: BaseException | None = None
-        self.events: deque[Any] = deque()
+        self.events: list[Any] = []
         self.deadlines = Deadlines(scope.req.step_timeout)
 
     def emit(self, chunk: Chunk) -> None:
@@ -250,7 +250,7 @@ class LoopDriver:
             else:
                 self.loop.call_soon_threadsafe(settle_value, future, value)
 
-        self.lanes.submit(future, work)
+        self.lanes.submit(((future, work),))
         return await future
 
     def stop(self, command: Stop) -> Sequence[Task]:
@@ -262,30 +262,33 @@ class LoopDriver:
         return ()
 
     def collect(self) -> None:
-        """Sort what is in the inbox into chunks and events."""
+        """Sort what is in the inbox."""
         while not self.inbox.empty():
-            item = self.inbox.get_nowait()
-            (self.outbox if type(item) is tuple else self.events).append(item)
+            self.sort(self.inbox.get_nowait())
+
+    def sort(self, item: Any) -> None:
+        """A chunk goes out, an event to the program; late results to nobody."""
+        if type(item) is tuple:
+            self.outbox.append(item)
+        elif item is not WOKEN and not (type(item) is Task and item.abandoned):
+            self.events.append(item)
 
     async def wait(self, command: Wait) -> Any:
-        """Wait for an event; `AGAIN` when a chunk comes first."""
-        while True:
-            if self.events:
-                item = self.events.popleft()
-            else:
-                seconds, due = self.deadlines.due(command.tasks, command.until)
-                if due is not None:
-                    return due
-                try:
-                    async with asyncio.timeout(seconds):
-                        item = await self.inbox.get()
-                except TimeoutError:
-                    continue
-            if type(item) is tuple:
-                self.outbox.append(item)
+        """Wait for events; `AGAIN` when chunks come first."""
+        seconds, due = self.deadlines.due(command.tasks, command.until)
+        if due is not None:
+            return (due,)
+        if not self.events:
+            try:
+                async with asyncio.timeout(seconds):
+                    self.sort(await self.inbox.get())
+            except TimeoutError:
                 return AGAIN
-            if item is not WOKEN and not (type(item) is Task and item.abandoned):
-                return item
+        self.collect()
+        if self.outbox or not self.events:
+            return AGAIN
+        events, self.events = self.events, []
+        return events
 
     # -- storage ------------------------------------------------------------
 

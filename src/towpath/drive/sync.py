@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextvars import copy_context
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Condition
 from time import monotonic
@@ -111,7 +112,7 @@ class SyncDriver:
         self.backlog: Backlog | None = None
         self.cancelled: BaseException | None = None
         self.deadlines = Deadlines(scope.req.step_timeout)
-        self.events: deque[Any] = deque()
+        self.events: list[Any] = []
         self.orders: dict[type, Callable[[Any], Any]] = {
             Launch: self.launch,
             Wait: self.wait,
@@ -206,8 +207,7 @@ class SyncDriver:
         self.deadlines.begin_step()
         if self.lanes is None:
             self.lanes = Lanes(scope.config.get("max_concurrency"))
-        for task in tasks:
-            self.lanes.submit(task, lambda task=task: self.work(task))  # type: ignore[misc]
+        self.lanes.submit([(task, partial(self.work, task)) for task in tasks])
         return ()
 
     def work(self, task: Task) -> None:
@@ -227,35 +227,38 @@ class SyncDriver:
         for task in command.tasks:
             if task.abandoned:
                 self.lanes.widen()
-        return tuple(self.lanes.drop(set(command.tasks)))
+        return tuple(self.lanes.drop(command.tasks))
 
     def collect(self) -> None:
-        """Sort what is in the inbox into chunks and events."""
+        """Sort what is in the inbox."""
         while True:
             try:
-                item = self.inbox.get_nowait()
+                self.sort(self.inbox.get_nowait())
             except Empty:
                 return
-            (self.outbox if type(item) is tuple else self.events).append(item)
+
+    def sort(self, item: Any) -> None:
+        """A chunk goes out, an event to the program; late results to nobody."""
+        if type(item) is tuple:
+            self.outbox.append(item)
+        elif item is not WOKEN and not (type(item) is Task and item.abandoned):
+            self.events.append(item)
 
     def wait(self, command: Wait) -> Any:
-        """Wait for an event; `AGAIN` when a chunk comes first."""
-        while True:
-            if self.events:
-                item = self.events.popleft()
-            else:
-                seconds, due = self.deadlines.due(command.tasks, command.until)
-                if due is not None:
-                    return due
-                try:
-                    item = self.inbox.get(timeout=seconds)
-                except Empty:
-                    continue
-            if type(item) is tuple:
-                self.outbox.append(item)
+        """Wait for events; `AGAIN` when chunks come first."""
+        seconds, due = self.deadlines.due(command.tasks, command.until)
+        if due is not None:
+            return (due,)
+        if not self.events:
+            try:
+                self.sort(self.inbox.get(timeout=seconds))
+            except Empty:
                 return AGAIN
-            if item is not WOKEN and not (type(item) is Task and item.abandoned):
-                return item
+        self.collect()
+        if self.outbox or not self.events:
+            return AGAIN
+        events, self.events = self.events, []
+        return events
 
     # -- storage ------------------------------------------------------------
 

@@ -81,7 +81,7 @@ def hinted_function(action: Any) -> Callable[..., Any] | None:
 def hints_of(action: Any) -> dict[str, Any]:
     """The resolved annotations of an action, or what of them resolves."""
     function = hinted_function(action)
-    if function is None:
+    if function is None or not getattr(function, "__annotations__", None):
         return {}
     try:
         return typing.get_type_hints(function, include_extras=True)
@@ -102,7 +102,10 @@ def first_parameter(action: Any) -> str | None:
 
 def input_schema_of(action: Any) -> Any:
     """The schema class that a node's first parameter is annotated with."""
-    hint = hints_of(action).get(first_parameter(action) or "")
+    hints = hints_of(action)
+    if not hints:
+        return None
+    hint = hints.get(first_parameter(action) or "")
     origin = typing.get_origin(hint) or hint
     if isinstance(origin, type) and typing.get_type_hints(origin):
         return hint

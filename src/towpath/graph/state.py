@@ -93,8 +93,10 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             context_schema,
         )
         self.compiled = False
+        self._schemas: list[Any] = []
+        self._known: dict[str, BaseChannel[Any, Any, Any]] = {}
         for schema in self.blueprint.all_schemas():
-            class_channels(schema)  # a wrong reducer is refused where it is declared
+            self._learn(schema)
 
     # -- what was declared, under the names that programs look at ------------
 
@@ -146,6 +148,18 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             merged = merge_channels(merged, class_channels(schema).channels)
         return merged
 
+    def _learn(self, schema: Any) -> None:
+        """Take note of a schema's keys; conflicts are refused where they arise.
+
+        Raises:
+            ChannelConflictError: a key is declared in two ways (TP-103).
+            InvalidReducerError: a reducer does not take two values (TP-102).
+        """
+        if not any(schema is known for known in self._schemas):
+            found = class_channels(schema).channels
+            self._known = merge_channels(self._known, found)
+            self._schemas.append(schema)
+
     @property
     def managed(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -196,7 +210,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         self._check_name(node)
         inferred = input_schema or input_schema_of(action)
         if inferred is not None:
-            merge_channels(self.channels, class_channels(inferred).channels)
+            self._learn(inferred)
         self.nodes[node] = StateNodeSpec(
             runnable=action,
             action=action_of(action, node),
@@ -226,7 +240,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
                     f"'{character}' is a reserved character and is not allowed in "
                     f"the node name `{name}`."
                 )
-        if name in self.channels:
+        if name in self._known:
             raise InvalidGraphError(
                 f"'{name}' is already being used as a state key",
                 hint="name the node after what it does",

@@ -7,7 +7,7 @@ read a graph and its subgraphs from different savers.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -28,14 +28,16 @@ class Launch:
 
 
 class Wait:
-    """Wait for an event, at most until a moment of the driver's clock.
+    """Wait for events, at most until a moment of the driver's clock.
 
-    Reply: a finished `Task`, or `Expired`, `Alarm`, `Cancelled`.
+    Reply: one or more of: a finished `Task`, `Expired`, `Alarm`, `Cancelled`.
     """
 
     __slots__ = ("tasks", "until")
 
-    def __init__(self, tasks: Sequence[Task], until: float | None = None) -> None:
+    def __init__(
+        self, tasks: Collection[Task], until: float | None = None
+    ) -> None:
         self.tasks = tasks
         self.until = until
 

@@ -217,8 +217,7 @@ def run_writers(tasks: Sequence[Task]) -> Program[None]:
     for task in tasks:
         arrived = yield Launch((task,))
         while not arrived:
-            event = yield Wait((task,))
-            arrived = (event,) if event is task else ()
+            arrived = [event for event in (yield Wait((task,))) if event is task]
         if task.error is not None:
             raise task.error
 

@@ -55,7 +55,6 @@ class Session:
         "reruns",
         "saver",
         "state",
-        "stop",
         "tasks",
         "tells",
         "unsaved",
@@ -86,11 +85,19 @@ class Session:
         self.failures: list[Task] = []
         self.halted = False
         self.interrupts: list[Interrupt[Any]] = []
-        self.stop = 0
         self.config: Mapping[str, Any] = {}
         self.parent_config: Mapping[str, Any] | None = None
         self.metadata: Mapping[str, Any] = {}
         self.values_told: Any = None
+
+    @property
+    def stop(self) -> int:
+        """The first step that is one too many; nested runs look at it too."""
+        return self.req.stop
+
+    @stop.setter
+    def stop(self, step: int) -> None:
+        self.req.stop = step
 
     # -- what is recorded ---------------------------------------------------
 

@@ -60,9 +60,9 @@ def settle(session: Session, tasks: Sequence[Task]) -> Program[None]:
         if round_.due:
             arrived = yield from round_.relaunch()
         elif round_.running:
-            arrived = ((yield Wait(tuple(round_.running), round_.alarm())),)
+            arrived = yield Wait(round_.running, round_.alarm())
         elif round_.later:
-            arrived = ((yield Wait((), round_.alarm())),)
+            arrived = yield Wait((), round_.alarm())
         else:
             break
     if round_.over:

@@ -124,6 +124,8 @@ def is_kind(target: Any, test: Callable[[Any], bool]) -> bool:
 
 def injections(target: Any, name: str) -> tuple[tuple[str, Injected], ...]:
     """Which parameters after the first are filled by the engine, and with what."""
+    if takes_state_only(target):
+        return ()
     try:
         parameters = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
@@ -143,6 +145,19 @@ def injections(target: Any, name: str) -> tuple[tuple[str, Injected], ...]:
         elif parameter.default is parameter.empty:
             refuse(parameter, name, "has no default, and nothing fills it")
     return tuple(found)
+
+
+def takes_state_only(target: Any) -> bool:
+    """Whether a plain function has one parameter; asked first, because cheap."""
+    if not isinstance(target, types.FunctionType) or hasattr(target, "__wrapped__"):
+        return False
+    code = target.__code__
+    flags = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    return (
+        code.co_argcount == 1
+        and code.co_kwonlyargcount == 0
+        and not code.co_flags & flags
+    )
 
 
 def refuse(parameter: inspect.Parameter, name: str, why: str) -> None:
