@@ -23,6 +23,7 @@ import hashlib
 import operator
 import os
 import re
+import shlex
 import stat
 import sys
 import time
@@ -631,33 +632,36 @@ def review(app: Any, args: argparse.Namespace) -> int:
     """Start a review, or go on with the one the thread holds."""
     config = {"configurable": {"thread_id": args.thread}, "max_concurrency": 8}
     before = app.get_state(config)
-    if before.next:
-        path = before.values.get("path", str(args.path))
-        if path != str(args.path):
-            print(f"thread {args.thread} is reviewing {path}: use another --thread")
-            return 2
-        print(f"going on with thread {args.thread}: {path}")
-        if not before.interrupts:
-            advance(app, None, config)
-    else:
+    path = before.values.get("path", str(args.path)) if before.next else str(args.path)
+    if path != str(args.path):
+        print(f"thread {args.thread} is reviewing {path}: use another --thread")
+        return 2
+    print(f"{'going on with' if before.next else 'reviewing'} {path}")
+    print(f"if stopped, go on with: {resume_command(args)}", flush=True)
+    if not before.next:
         values = {
-            "path": str(args.path),
+            "path": path,
             "report": str(args.report),
             "slow_s": args.slow,
             "log": args.log and str(args.log.resolve()),
         }
         advance(app, values, config)
+    elif not before.interrupts:
+        advance(app, None, config)
     while questions := app.get_state(config).interrupts:
         if not (args.yes or sys.stdin.isatty()):
-            print(
-                "waiting for an answer: run again in a terminal or with --yes, or\n"
-                f"  towpath resume {os.path.relpath(__file__)}:graph"
-                f" --db {args.db} --thread {args.thread} --answer '\"all\"'"
-            )
+            print(f"waiting for an answer: {resume_command(args)} --answer '\"all\"'")
             return 3
         answers = {q.id: ask(q.value, yes=args.yes) for q in questions}
         advance(app, Command(resume=answers), config)
     return 0
+
+
+def resume_command(args: argparse.Namespace) -> str:
+    """Write the command that goes on with the review."""
+    target = f"{os.path.relpath(__file__)}:graph"
+    words = ["towpath", "resume", target, "--thread", args.thread, "--db", str(args.db)]
+    return shlex.join(words)
 
 
 def parse_args(words: list[str] | None = None) -> argparse.Namespace:
@@ -690,7 +694,7 @@ def main(words: list[str] | None = None) -> int:
         try:
             return review(graph.compile(checkpointer=saver), args)
         except (KeyboardInterrupt, EOFError):
-            print(f"\nstopped; the same command with --thread {args.thread} goes on")
+            print(f"\nstopped; go on with: {resume_command(args)}")
             return 130
 
 

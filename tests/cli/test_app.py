@@ -245,6 +245,15 @@ def test_target_code_that_fails_exits_with_1(towpath):
     assert "No module named 'not_there_at_all'" in broken.stderr
 
 
+def test_a_graph_that_cannot_be_built_exits_with_1(towpath):
+    text = f"{towpath.file.read_text()}\nasking.add_edge('ask', 'nowhere')\n"
+    (towpath.folder / "unwired.py").write_text(text)
+    wrong = towpath("run", "unwired.py:asking", "--input", "{}")
+    assert 1 == wrong.exit_code
+    assert "nowhere" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+
+
 def test_a_file_is_loaded_once_and_not_mistaken_for_another(towpath):
     other = towpath.folder / "other"
     other.mkdir()

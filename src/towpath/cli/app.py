@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from towpath.cli import show, words
-from towpath.cli.outcome import EXIT, Outcome, of_snapshot
+from towpath.cli.outcome import EXIT, Outcome, explain, of_snapshot
 from towpath.cli.plain import to_json
 from towpath.cli.problem import Problem, nearest
 from towpath.cli.run import Request, ordered
@@ -29,6 +29,7 @@ from towpath.cli.view import (
     View,
     resume_command,
 )
+from towpath.errors import TowpathError
 from towpath.types import Command
 from towpath.version import __version__
 
@@ -59,6 +60,11 @@ class Program(click.Group):
             if wants_traceback():
                 traceback.print_exception(problem)
             raise
+        except TowpathError as error:
+            # A thread that cannot be read, a database that is locked.
+            if wants_traceback():
+                traceback.print_exception(error)
+            raise click.ClickException("\n".join(explain(error))) from error
 
 
 debug_option = click.option(

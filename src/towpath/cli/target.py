@@ -164,7 +164,12 @@ def with_saver(graph: Any, saver: Any, *, replace: bool) -> Any:
     A checkpointer of its own stays, unless another one was asked for by name.
     """
     if is_builder(graph):
-        return graph.compile(checkpointer=saver)
+        try:
+            return graph.compile(checkpointer=saver)
+        except Exception as error:
+            raise TargetError(
+                f"the graph cannot be built: {type(error).__name__}: {error}"
+            ) from error
     own = getattr(graph, "checkpointer", None)
     if own is None or isinstance(own, bool) or replace:
         return graph.copy(update={"checkpointer": saver})
