@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from towpath.checkpoint.base import empty_checkpoint
 from towpath.checkpoint.memory import InMemorySaver, MemorySaver
 from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
+from towpath.errors import SerializationError
 from towpath.testing.conformance_saver import Blocking, Branch, at, id_of, values
 
 
@@ -90,3 +93,15 @@ async def test_it_is_its_own_context_manager_in_both_colours():
         assert isinstance(one, InMemorySaver)
     async with InMemorySaver() as two:
         assert await two.aget_tuple(at()) is None
+
+
+def test_what_cannot_be_stored_is_named_with_its_channel():
+    saver = InMemorySaver()
+    branch = Branch(Blocking(saver), at())
+    with pytest.raises(SerializationError, match=r"channel `a`, at `\$\.lock`"):
+        branch.fork().put({"a": {"lock": threading.Lock()}})
+    with pytest.raises(SerializationError, match=r"the metadata, at `\$\.user`"):
+        branch.fork().put({"a": 1}, {"user": object()})
+    config = branch.put({"a": 1})
+    with pytest.raises(SerializationError, match="channel `x`"):
+        saver.put_writes(config, [("x", object())], "task")

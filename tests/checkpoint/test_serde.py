@@ -163,6 +163,20 @@ def test_an_answer_of_none_is_kept_apart_from_no_answer():
     assert not round_trip(Command(update=1)).has_resume
 
 
+def test_a_question_keeps_what_its_answer_must_look_like():
+    class Answer(pydantic.BaseModel):
+        sure: bool
+
+    schema = round_trip(
+        Interrupt("sure?", "id", response_schema=Answer)
+    ).response_schema
+    assert {"sure"} == schema["properties"].keys()
+    assert (
+        schema
+        == round_trip(Interrupt("q", "id", response_schema=schema)).response_schema
+    )
+
+
 def test_a_dict_keeps_its_order():
     assert ["b", "a", 3, "c"] == list(round_trip({"b": 1, "a": 2, 3: 4, "c": 5}))
 

@@ -39,6 +39,7 @@ from towpath.checkpoint.record import (
     WriteCell,
     changed,
     dump_channels,
+    dump_metadata,
     dump_writes,
     header_of,
     inherit,
@@ -269,7 +270,7 @@ class InMemorySaver(BaseCheckpointSaver[int]):
             versions,
             cells,
             dump_channels(serde, checkpoint, loose(checkpoint)),
-            serde.dumps_typed(metadata),
+            dump_metadata(serde, metadata),
             parent_id,
         )
 

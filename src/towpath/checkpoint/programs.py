@@ -141,6 +141,8 @@ class _Parent(NamedTuple):
     space: int | None
     versions: ChannelVersions | None
     cells: dict[str, int]
+    newest: int | None
+    """The number of the space's newest cell, whoever refers to it."""
 
 
 def commit(draft: Draft) -> Program[set[str]]:
@@ -158,7 +160,8 @@ def commit(draft: Draft) -> Program[set[str]]:
     if space is None:
         space = yield from _new_space(draft.thread, draft.ns)
     own = {c: draft.cells[c] for c in channels if c in draft.cells}
-    numbers = yield from _store_cells(space, [*own.values(), *draft.loose.values()])
+    values = [*own.values(), *draft.loose.values()]
+    numbers = yield from _store_cells(space, parent.newest, values)
     placed = dict(zip(own, numbers, strict=False))
     cells = inherit(parent.cells, placed, channels, draft.versions)
     loose = dict(zip(draft.loose, numbers[len(own) :], strict=True))
@@ -185,18 +188,21 @@ def commit(draft: Draft) -> Program[set[str]]:
 
 def _parent(draft: Draft) -> Program[_Parent]:
     rows = yield from Query(
-        "SELECT s.id, c.header, c.cells FROM towpath_spaces s"
+        # The count of a cell is 32 bits wide, see CELL_BITS.
+        "SELECT s.id, c.header, c.cells, (SELECT max(k.id) FROM towpath_cells k"
+        " WHERE k.id BETWEEN (s.id << 32) AND (s.id << 32) + 4294967295)"
+        " FROM towpath_spaces s"
         " LEFT JOIN towpath_checkpoints c ON c.space = s.id AND c.id = ?"
         " WHERE s.thread = ? AND s.ns = ?",
         (draft.parent, draft.thread, draft.ns),
     )
     if not rows:
-        return _Parent(None, None, {})
-    [(space, header, cells)] = rows
+        return _Parent(None, None, {}, None)
+    [(space, header, cells, newest)] = rows
     if header is None:
-        return _Parent(space, None, {})
+        return _Parent(space, None, {}, newest)
     versions = _codec.decode(header)["channel_versions"]
-    return _Parent(space, versions, _codec.decode(cells)[0])
+    return _Parent(space, versions, _codec.decode(cells)[0], newest)
 
 
 def _new_space(thread: str, ns: str) -> Program[int]:
@@ -212,21 +218,19 @@ def _span(space: int) -> tuple[int, int]:
     return space << CELL_BITS, (space + 1 << CELL_BITS) - 1
 
 
-def _store_cells(space: int, cells: Sequence[Cell]) -> Program[list[int]]:
-    """Store values; return their counts within the space."""
-    if not cells:
-        return []
-    first, last = _span(space)
-    [(newest,)] = yield from Query(
-        "SELECT max(id) FROM towpath_cells WHERE id BETWEEN ? AND ?", (first, last)
-    )
+def _store_cells(
+    space: int, newest: int | None, cells: Sequence[Cell]
+) -> Program[list[int]]:
+    """Store values after the newest; return their counts within the space."""
+    first, _ = _span(space)
     start = first if newest is None else newest + 1
     numbers = range(start, start + len(cells))
-    yield Query(
-        "INSERT INTO towpath_cells (id, tag, data) VALUES (?, ?, ?)",
-        [(number, *cell) for number, cell in zip(numbers, cells, strict=True)],
-        many=True,
-    )
+    if cells:
+        yield Query(
+            "INSERT INTO towpath_cells (id, tag, data) VALUES (?, ?, ?)",
+            [(number, *cell) for number, cell in zip(numbers, cells, strict=True)],
+            many=True,
+        )
     return [number - first for number in numbers]
 
 

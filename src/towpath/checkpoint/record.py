@@ -16,6 +16,7 @@ from towpath.checkpoint.base.model import (
     WRITES_IDX_MAP,
     ChannelVersions,
     Checkpoint,
+    CheckpointMetadata,
     PendingWrite,
     locate,
     writes_sort_key,
@@ -50,8 +51,19 @@ def dump(serde: SerializerProtocol, value: object, channel: str) -> Cell:
     try:
         return serde.dumps_typed(value)
     except SerializationError as error:
-        message = f"channel `{channel}`, {error.message}"
-        raise SerializationError(message, hint=error.hint) from error
+        raise _of(f"channel `{channel}`", error) from error
+
+
+def dump_metadata(serde: SerializerProtocol, metadata: CheckpointMetadata) -> Cell:
+    """Encode metadata, saying that it is where that fails."""
+    try:
+        return serde.dumps_typed(metadata)
+    except SerializationError as error:
+        raise _of("the metadata", error) from error
+
+
+def _of(what: str, error: SerializationError) -> SerializationError:
+    return SerializationError(f"{what}, {error.message}", hint=error.hint)
 
 
 def dump_writes(
@@ -149,7 +161,7 @@ def inherit(
         if channel not in own:
             cells.pop(channel, None)
     cells.update(own)
-    if len(cells) > len(versions):
+    if not cells.keys() <= versions.keys():
         return {channel: cells[channel] for channel in cells if channel in versions}
     return cells
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from towpath.checkpoint import programs
 from towpath.checkpoint.base.model import (
+    Address,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -34,6 +35,7 @@ from towpath.checkpoint.record import (
     Cell,
     changed,
     dump_channels,
+    dump_metadata,
     dump_writes,
     header_of,
     keeps_latest,
@@ -79,12 +81,15 @@ class SqlSaver(BaseCheckpointSaver[int]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that `config` names, or the newest."""
-        stored = self._read(programs.latest(locate(config)))
-        return None if stored is None else self._tuple(stored)
+        return self._read(self._latest(locate(config)))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Async twin of `get_tuple`."""
-        stored = await self._aread(programs.latest(locate(config)))
+        return await self._aread(self._latest(locate(config)))
+
+    def _latest(self, address: Address) -> Program[CheckpointTuple | None]:
+        # Decoding is part of the program, so that it is done in the thread.
+        stored = yield from programs.latest(address)
         return None if stored is None else self._tuple(stored)
 
     def list(
@@ -224,7 +229,7 @@ class SqlSaver(BaseCheckpointSaver[int]):
             versions=dict(checkpoint["channel_versions"]),
             new_versions=dict(new_versions),
             held=frozenset(checkpoint["channel_values"]),
-            meta=serde.dumps_typed(metadata),
+            meta=dump_metadata(serde, metadata),
             cells=dump_channels(serde, checkpoint, new_versions),
             loose=dump_channels(serde, checkpoint, loose(checkpoint)),
             writes=[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from towpath.checkpoint.base import (
@@ -227,6 +228,15 @@ class SaverChecks:
         assert values(found) == {"b": 1}
         assert version == found.checkpoint["channel_versions"]["a"]
 
+    def a_channel_without_a_version_is_gone(self, saver: Blocking) -> None:
+        branch = Branch(saver, at())
+        branch.put({"a": 1, "gone": 1, "empty": MISSING})
+        del branch.values["gone"], branch.versions["gone"]
+        found = saver.get_tuple(branch.put({"a": 2}))
+        assert found is not None
+        assert values(found) == {"a": 2}
+        assert found.checkpoint["channel_versions"].keys() == {"a", "empty"}
+
     def a_checkpoint_put_again_is_replaced(self, saver: Blocking) -> None:
         checkpoint = empty_checkpoint()
         checkpoint["channel_versions"] = {"a": saver.saver.get_next_version(None, None)}
@@ -288,7 +298,7 @@ class SaverChecks:
 
     def a_thread_id_of_another_type_is_refused(self, saver: Blocking) -> None:
         for thread in (None, ["t"], {"$ne": ""}, True, b"t"):
-            _raises(ValueError, lambda thread=thread: saver.get_tuple(at(thread)))
+            _raises(ValueError, partial(saver.get_tuple, at(thread)))
 
     def hostile_names_are_names_like_any_other(self, saver: Blocking) -> None:
         for name in HOSTILE:

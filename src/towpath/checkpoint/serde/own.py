@@ -10,6 +10,7 @@ from typing import Any
 
 from towpath.checkpoint.serde.registry import DEFAULT, Entry
 from towpath.checkpoint.serde.types import _DeltaSnapshot
+from towpath.schema.pydantic import answer_schema
 from towpath.types import Command, Interrupt, Overwrite, Send, TimeoutPolicy
 
 
@@ -23,15 +24,14 @@ def _send_decode(payload: list[Any]) -> Send:
 
 
 def _interrupt_encode(value: Interrupt[Any]) -> list[Any]:
+    # A class is no data; what an answer must look like is.
     schema = value.response_schema
-    named = DEFAULT.of_type(schema).name if isinstance(schema, type) else None
-    return [value.value, value.id, schema if named is None else None, named]
+    form = answer_schema(schema) if isinstance(schema, type) else schema
+    return [value.value, value.id, form]
 
 
 def _interrupt_decode(payload: list[Any]) -> Interrupt[Any]:
-    value, at, schema, named = payload
-    if named is not None:
-        schema = DEFAULT.of_name(named).cls
+    value, at, schema = payload
     return Interrupt(value, at, response_schema=schema)
 
 
