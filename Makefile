@@ -31,7 +31,7 @@ demo: $(VENV)/.demo ## review this repository's own code, live, with SQLite
 	else $(BIN)/python examples/repo_review.py --yes $(ARGS); fi
 
 test: $(VENV)/.dev ## run the tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --timeout=120 $(ARGS)
 
 lint: $(VENV)/.dev ## style, layers and shape
 	$(BIN)/ruff check
