@@ -115,27 +115,17 @@ class InMemoryStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations; reads see what was there before the batch."""
-        program = self._batch([*ops])
-        try:
-            texts = next(program)
-            while True:
-                assert self.embeddings is not None
-                texts = program.send(self.embeddings.embed_documents(texts))
-        except StopIteration as stop:
-            results: list[Result] = stop.value
-            return results
+        run = _Run(self._batch([*ops]))
+        while run.texts and self.embeddings:
+            run.take(self.embeddings.embed_documents(run.texts))
+        return run.results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Async twin of `batch`."""
-        program = self._batch([*ops])
-        try:
-            texts = next(program)
-            while True:
-                assert self.embeddings is not None
-                texts = program.send(await self.embeddings.aembed_documents(texts))
-        except StopIteration as stop:
-            results: list[Result] = stop.value
-            return results
+        run = _Run(self._batch([*ops]))
+        while run.texts and self.embeddings:
+            run.take(await self.embeddings.aembed_documents(run.texts))
+        return run.results
 
     def _batch(self, ops: list[Op]) -> Program:
         puts = {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
@@ -267,6 +257,27 @@ class InMemoryStore(BaseStore):
             )
         }
         return page(sorted(found), op.limit, op.offset)
+
+
+class _Run:
+    """A batch under way: the texts it waits for, and its results at the end."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.texts: list[str] = []
+        self.results: list[Result] = []
+        self._go_on(None)
+
+    def take(self, vectors: list[list[float]]) -> None:
+        """Give the batch the vectors of its texts."""
+        self._go_on(vectors)
+
+    def _go_on(self, vectors: list[list[float]] | None) -> None:
+        try:
+            # To send None is to start.
+            self.texts = self._program.send(vectors)  # type: ignore[arg-type]
+        except StopIteration as stop:
+            self.texts, self.results = [], stop.value
 
 
 def _check(op: Op) -> None:
