@@ -178,7 +178,7 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
         apply(plan, state, [outside])
         state.updated = None
     mark_stop(state)
-    session.stop = state.step + req.limit
+    session.stop = state.step + req.limit + 1
     session.reruns = rewound and not answers
     session.tell_values()
 

@@ -75,7 +75,9 @@ def drive(made: Run) -> Generator[Any, None, Outcome]:
     drivers = made.scope.drivers
     driver = (drivers.blocking if drivers else SyncDriver)(made.scope)
     connect(made, driver.emit)
-    return driver.stream(made.program())
+    steps = driver.stream(made.program())
+    trace = made.scope.trace
+    return steps if trace is None else trace.drive(steps)  # type: ignore[no-any-return] # told of on the way
 
 
 def adrive(made: Run, outcome: list[Outcome]) -> AsyncGenerator[Any, None]:
@@ -83,7 +85,9 @@ def adrive(made: Run, outcome: list[Outcome]) -> AsyncGenerator[Any, None]:
     drivers = made.scope.drivers
     driver = (drivers.looping if drivers else LoopDriver)(made.scope)
     connect(made, driver.emit)
-    return driver.stream(made.program(), outcome)
+    steps = driver.stream(made.program(), outcome)
+    trace = made.scope.trace
+    return steps if trace is None else trace.adrive(steps, outcome)  # type: ignore[no-any-return] # as above
 
 
 def stream_run(made: Run) -> Generator[Any, None, None]:
@@ -132,7 +136,8 @@ def settle(made: Run, outcome: Outcome | None) -> None:
     """Pass what a nested run asked on to the task around it."""
     if made.parent is None or outcome is None:
         return
-    made.parent.scope.req.spent += outcome.steps
+    if made.plan.semantics.shared_limit:
+        made.parent.scope.req.spent += outcome.steps
     if outcome.status != "done" and made.request.nested:
         question = GraphInterrupt(outcome.interrupts)
         made.parent.park(question)
