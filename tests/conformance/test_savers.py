@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from towpath.checkpoint.base import BaseCheckpointSaver
+from towpath.checkpoint.base import BaseCheckpointSaver, Capabilities
 from towpath.checkpoint.memory import InMemorySaver
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.testing.conformance import SaverConformance, checks
@@ -46,6 +46,21 @@ class TestSqliteConnection(SaverConformance):
         with SqliteSaver(connection) as saver:
             yield saver
         connection.close()
+
+
+class Minimal(InMemorySaver):
+    """A saver that leaves out what it need not have."""
+
+    capabilities = Capabilities()
+
+    def copy_thread(self, source_thread_id, target_thread_id):
+        raise NotImplementedError
+
+
+class TestMinimal(SaverConformance):
+    @contextmanager
+    def open(self) -> Iterator[BaseCheckpointSaver]:
+        yield Minimal()
 
 
 def test_the_suite_is_usable_without_pytest():

@@ -18,10 +18,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
+from unittest import SkipTest
 
 from towpath.checkpoint.base import BaseCheckpointSaver
 from towpath.testing.conformance_colours import Blocking, Looped
-from towpath.testing.conformance_saver import SAVER_CHECKS, SaverChecks
+from towpath.testing.conformance_saver import (
+    RETENTION_CHECKS,
+    SAVER_CHECKS,
+    SaverChecks,
+)
 
 Opened = AbstractContextManager[BaseCheckpointSaver[Any]]
 Colour = type[Blocking]
@@ -47,8 +52,14 @@ def checks(
 
 
 def run_check(name: str, colour: Colour, open: Callable[[], Opened]) -> None:
-    """Run one check on a saver of its own."""
+    """Run one check on a saver of its own.
+
+    Raises:
+        unittest.SkipTest: it is about what the saver does not declare.
+    """
     with open() as saver, closing(colour(saver)) as facade:
+        if name in RETENTION_CHECKS and not saver.capabilities.retention:
+            raise SkipTest("the saver does not declare `retention`")
         getattr(SaverChecks(), name)(facade)
 
 

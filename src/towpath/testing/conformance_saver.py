@@ -545,3 +545,13 @@ class SaverChecks:
 
 SAVER_CHECKS = tuple(name for name in vars(SaverChecks) if name[0] != "_")
 """The names of all checks."""
+RETENTION_CHECKS = frozenset(
+    {
+        "a_copied_thread_is_whole_and_apart",
+        "a_thread_is_not_copied_over_another",
+        "pruning_keeps_the_newest",
+        "the_checkpoints_of_a_run_can_be_deleted",
+    }
+)
+"""Those that only savers with `Capabilities.retention` must pass."""
+assert RETENTION_CHECKS <= {*SAVER_CHECKS}
