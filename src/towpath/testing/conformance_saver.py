@@ -554,4 +554,4 @@ RETENTION_CHECKS = frozenset(
     }
 )
 """Those that only savers with `Capabilities.retention` must pass."""
-assert RETENTION_CHECKS <= {*SAVER_CHECKS}
+assert {*SAVER_CHECKS} >= RETENTION_CHECKS
