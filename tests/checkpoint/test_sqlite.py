@@ -321,3 +321,12 @@ def test_a_program_that_fails_leaves_nothing_behind():
             branch.put({"a": 2}, writes=[("task", "", [("x", 1)])])
         assert id_of(parent) == id_of(saver.get_tuple(at()).config)
         assert 1 == count(saver, "cells")
+
+
+def test_what_is_no_database_is_a_clean_error(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database " * 100)
+    with pytest.raises(PersistenceError, match="not a database"):
+        SqliteSaver(str(path))
+    with pytest.raises(PersistenceError, match=r"no such folder.*unable to open"):
+        SqliteSaver(str(tmp_path / "no such folder" / "threads.db"))

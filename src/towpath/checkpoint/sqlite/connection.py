@@ -56,6 +56,12 @@ class Connections:
         self._shared = not self._owned or _in_memory(self._path)
 
     def _open(self) -> sqlite3.Connection:
+        try:
+            return self._connect()
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+
+    def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self._path,
             timeout=self._timeout_s,
@@ -63,8 +69,12 @@ class Connections:
             check_same_thread=False,
             uri=self._path.startswith("file:"),
         )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def write(self, program: Program[R]) -> R:
@@ -136,7 +146,8 @@ class Connections:
             )
         elif "thread" in str(error):
             hint = "open the connection with `check_same_thread=False`"
-        return PersistenceError(f"SQLite: {error}", hint=hint)
+        where = f" ({self._path})" if self._path else ""
+        return PersistenceError(f"SQLite{where}: {error}", hint=hint)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -94,15 +94,18 @@ class SqliteSaver(SqlSaver):
         self._connections.close()
 
     def __enter__(self) -> Self:
-        self.setup()
+        try:
+            self.setup()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
-        self.setup()
-        return self
+        return self.__enter__()
 
     async def __aexit__(self, *exc_info: object) -> None:
         self.close()
