@@ -42,6 +42,13 @@ from towpath.types import Command, Interrupt, Overwrite, Send
 serde = JsonPlusSerializer()
 
 
+def label(value: object) -> str:
+    """Name a case the same in every process: without addresses and set orders."""
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=repr)
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))[:40]
+
+
 def round_trip(value: Any) -> Any:
     return serde.loads_typed(serde.dumps_typed(value))
 
@@ -131,7 +138,7 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize("value", EXACT, ids=lambda value: repr(value)[:40])
+@pytest.mark.parametrize("value", EXACT, ids=label)
 def test_a_value_comes_back_with_its_type(value):
     back = round_trip(value)
     assert type(value) is type(back)
@@ -195,7 +202,7 @@ def test_a_dict_keeps_its_order():
         ExceptionGroup("several", [ValueError(1), TypeError("two")]),
         KeyboardInterrupt(),
     ],
-    ids=repr,
+    ids=label,
 )
 def test_a_builtin_exception_comes_back(error):
     back = round_trip(error)
@@ -338,7 +345,7 @@ def model() -> Model:
         model(),
         [{"deep": (Plain(1), {Colour.RED: Pair(1)})}],
     ],
-    ids=lambda value: repr(value)[:40],
+    ids=label,
 )
 def test_an_object_of_a_declared_class_comes_back(value):
     back = round_trip(value)
@@ -464,7 +471,7 @@ class MyDict(dict):
         ([lambda: None], "$[0]", "encode="),
         ([object()], "$[0]", "encode="),
     ],
-    ids=lambda value: repr(value)[:30],
+    ids=label,
 )
 def test_what_has_no_stored_form_is_an_error_that_names_its_place(value, path, hint):
     with pytest.raises(SerializationError) as caught:
@@ -645,7 +652,7 @@ def extension(code: int, data: bytes) -> bytes:
         extension(36, ormsgpack.packb(["os", "x"])),
         extension(37, ormsgpack.packb(["IPv4Address", 5])),
     ],
-    ids=repr,
+    ids=label,
 )
 def test_bytes_that_are_wrong_are_a_clean_error(data):
     with pytest.raises(DeserializationError):
