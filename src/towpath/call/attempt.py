@@ -154,15 +154,19 @@ def result(
                 output = yield Call(inner, task.input, context)
             if watch is not None:
                 watch.check(output)
+    context.output = output
     if action is not None and action.yields and task.output is MISSING:
-        writes = yield from drain(scope, task, output)
+        context.output = writes = yield from drain(scope, task, output)
     else:
         writes = updates_of(plan, spec, output)
     if spec.branches:
         own = tuple(writes)
-        for branch in spec.branches:
+        for index, branch in enumerate(spec.branches):
             view = branch_view(scope, task, own, branch.view)
-            answer = yield Call(branch.path, view, context)
+            call = Call(branch.path, view, context)
+            if scope.trace is not None:
+                call = scope.trace.branch(call, task, context, index)
+            answer = yield call
             writes.extend(branch_writes(plan, spec, branch, answer))
     if spec.edges:
         writes.extend(spec.edges)
@@ -256,7 +260,7 @@ def run_blocking(scope: RunScope, task: Task) -> Task:
         return task
     ctx = entered(scope, context)
     if scope.trace is not None:
-        scope.trace.enter(task, context, ctx)
+        scope.trace.enter(task, context)
     steps = attempt(scope, task, context)
     try:
         call = next(steps)
@@ -270,7 +274,7 @@ def run_blocking(scope: RunScope, task: Task) -> Task:
     except StopIteration:
         pass
     if scope.trace is not None:
-        scope.trace.leave(task, context, ctx)
+        scope.trace.leave(task, context)
     return task
 
 
@@ -314,7 +318,7 @@ async def run_async(scope: RunScope, task: Task, hop: Hop) -> Task:
     context = started(scope, task)
     ctx = entered(scope, context)
     if scope.trace is not None:
-        scope.trace.enter(task, context, ctx)
+        await scope.trace.aenter(task, context)
     steps = attempt(scope, task, context)
     try:
         call = next(steps)
@@ -328,7 +332,7 @@ async def run_async(scope: RunScope, task: Task, hop: Hop) -> Task:
     except StopIteration:
         pass
     if scope.trace is not None:
-        scope.trace.leave(task, context, ctx)
+        await scope.trace.aleave(task, context)
     return task
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from contextvars import Context
+from contextvars import Context, ContextVar, copy_context
 from time import monotonic
 from typing import Any
 
@@ -32,6 +32,7 @@ class RunScope:
     """
 
     __slots__ = (
+        "ambient",
         "bare",
         "base",
         "closed",
@@ -70,12 +71,19 @@ class RunScope:
         self.heard = req.modes
         self.inner_modes = inner_modes
         self.base: Context | None = None
+        self.ambient: tuple[tuple[ContextVar[Any], Any], ...] = ()
         self.closed = False
         # Who drives runs inside this one; None: the drivers of the process.
         self.drivers: Any = None
         self.run_id = config.get("run_id")
         self.trace: Any = None
         self.bare = not plan.debug
+
+    def begin(self) -> None:
+        """Keep the caller's context: a copy of it is what nodes run in."""
+        self.base = copy_context()
+        for variable, value in self.ambient:
+            self.base.run(variable.set, value)
 
 
 class TaskContext:
@@ -86,6 +94,8 @@ class TaskContext:
     """An error the node may catch, but not undo."""
     local: Any = None
     """Whatever a tracing bridge keeps for the attempt."""
+    output: Any = None
+    """What the node returned, for traces."""
     _config: RunnableConfig | None = None
     _runtime: Runtime[Any] | None = None
 
@@ -191,6 +201,8 @@ class TaskContext:
     def make_config(self) -> RunnableConfig:
         scope, task = self.scope, self.task
         config: dict[str, Any] = dict(scope.config)
+        config.pop("run_id", None)
+        config.pop("run_name", None)
         config["metadata"] = {
             **(config.get("metadata") or {}),
             **task.spec.metadata,
@@ -200,6 +212,8 @@ class TaskContext:
             "langgraph_path": task.path,
             "langgraph_checkpoint_ns": task.ns,
         }
+        if scope.req.ns:
+            config["metadata"].setdefault("checkpoint_ns", scope.req.ns)
         configurable = dict(config.get(CONF) or {})
         if scope.req.thread_id is not None:
             configurable["thread_id"] = scope.req.thread_id
@@ -209,6 +223,8 @@ class TaskContext:
         configurable[CONFIG_KEY_RUNTIME] = self.runtime
         config[CONF] = configurable
         config.setdefault("tags", [])
+        if self.local is not None:
+            config["callbacks"] = self.local.callbacks
         return config  # type: ignore[return-value] # built key by key
 
     def injected(self, what: str) -> Any:

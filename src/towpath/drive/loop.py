@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextvars import copy_context
 from time import monotonic
 from typing import Any
 
@@ -122,7 +121,7 @@ class LoopDriver:
     ) -> AsyncGenerator[Chunk, None]:
         """Obey a program; yield chunks as they come; leave the end in `outcome`."""
         outbox = self.outbox
-        self.scope.base = copy_context()
+        self.scope.begin()
         try:
             command = next(program)
             while True:
@@ -141,12 +140,22 @@ class LoopDriver:
                         command = program.send(reply)
         except StopIteration as stop:
             outcome.append(stop.value)
+            for chunk in self.rest():
+                yield chunk
+        except Exception:
+            for chunk in self.rest():
+                yield chunk
+            raise
         finally:
             if self.backlog is not None:
                 self.backlog.task.cancel()
+
+    def rest(self) -> list[Chunk]:
+        """The chunks that are left when the program has ended."""
         self.collect()
-        while outbox:
-            yield dated(outbox.popleft())
+        rest = [dated(chunk) for chunk in self.outbox]
+        self.outbox.clear()
+        return rest
 
     async def close(
         self, program: Program[Any], command: Any, error: BaseException
@@ -204,7 +213,7 @@ class LoopDriver:
         """Await a lone task here; make asyncio tasks of several."""
         tasks = command.tasks
         if self.cancelled is not None:
-            return (Cancelled(self.cancelled),)
+            return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and runs_here(self.scope, tasks[0]):
             return (await run_async(self.scope, tasks[0], self.hop),)
         self.deadlines.begin_step()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Condition
@@ -145,7 +144,7 @@ class SyncDriver:
     def stream(self, program: Program[Any]) -> Generator[Chunk, None, Any]:
         """Obey a program; yield chunks as they come, return what it returns."""
         orders, outbox = self.orders, self.outbox
-        self.scope.base = copy_context()
+        self.scope.begin()
         try:
             command = next(program)
             while True:
@@ -163,10 +162,17 @@ class SyncDriver:
                     if reply is not AGAIN:
                         command = program.send(reply)
         except StopIteration as stop:
-            self.collect()
-            while outbox:
-                yield dated(outbox.popleft())
+            yield from self.rest()
             return stop.value
+        except Exception:
+            yield from self.rest()
+            raise
+
+    def rest(self) -> Generator[Chunk, None, None]:
+        """The chunks that are left when the program has ended."""
+        self.collect()
+        while self.outbox:
+            yield dated(self.outbox.popleft())
 
     def close(self, program: Program[Any], command: Any, error: BaseException) -> Any:
         """The caller wants no more: let the program end in order, then raise.
@@ -201,7 +207,7 @@ class SyncDriver:
         """Run a lone task here; give several to the lanes."""
         tasks, scope = command.tasks, self.scope
         if self.cancelled is not None:
-            return (Cancelled(self.cancelled),)
+            return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and runs_here(scope, tasks[0]):
             return (run_blocking(scope, tasks[0]),)
         self.deadlines.begin_step()

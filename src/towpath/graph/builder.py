@@ -19,7 +19,7 @@ from towpath.channels import (
     Topic,
 )
 from towpath.channels.base import BaseChannel
-from towpath.constants import END, ROOT, START, TASKS
+from towpath.constants import END, ROOT, START, TAG_HIDDEN, TASKS
 from towpath.graph.identity import identity_of
 from towpath.graph.joins import TakenBarrier
 from towpath.plan import BranchSpec, JoinSpec, NodeSpec, Plan, View
@@ -176,6 +176,7 @@ class PlanMaker:
             edges=tuple(edges),
             branches=self.branches(START),
             hidden=True,
+            tags=(TAG_HIDDEN,),
         )
 
     def branches(self, name: str) -> tuple[BranchSpec, ...]:

@@ -91,6 +91,7 @@ class NodeSpec:
     defer: bool = False
     hidden: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
     trace: TracePolicy | None = None
     destinations: tuple[str, ...] = ()
     identity: str = ""

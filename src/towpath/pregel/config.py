@@ -21,8 +21,8 @@ class InvalidConfigError(TowpathError, ValueError):
 def merge(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
     """Merge configs, later ones over earlier ones.
 
-    Tags are joined, metadata and configurable merged key by key; of anything
-    else the last one given counts.
+    Tags and callbacks are joined, metadata and configurable merged key by key;
+    of anything else the last one given counts.
     """
     merged: dict[str, Any] = {}
     for config in configs:
@@ -34,10 +34,28 @@ def merge(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
             if key in ("metadata", CONF):
                 merged[key] = {**merged.get(key, {}), **value}
             elif key == "tags":
-                merged[key] = [*merged.get(key, ()), *value]
+                merged[key] = list(dict.fromkeys((*merged.get(key, ()), *value)))
+            elif key == "callbacks" and merged.get(key):
+                merged[key] = joined(merged[key], value)
             else:
                 merged[key] = value
     return merged
+
+
+def joined(first: Any, later: Any) -> Any:
+    """Callbacks of two configs: lists of handlers, or langchain's managers of them.
+
+    A manager knows which run it belongs to; of two, the later one does.
+    """
+    if hasattr(later, "add_handler"):
+        base, more = later.copy(), getattr(first, "handlers", first)
+    elif hasattr(first, "add_handler"):
+        base, more = first.copy(), later
+    else:
+        return [*first, *(handler for handler in later if handler not in first)]
+    for handler in more:
+        base.add_handler(handler)
+    return base
 
 
 def limit_of(config: Mapping[str, Any], default: int) -> int:

@@ -77,7 +77,7 @@ def drive(made: Run) -> Generator[Any, None, Outcome]:
     connect(made, driver.emit)
     steps = driver.stream(made.program())
     trace = made.scope.trace
-    return steps if trace is None else trace.drive(steps)  # type: ignore[no-any-return] # told of on the way
+    return steps if trace is None else trace.drive(steps)
 
 
 def adrive(made: Run, outcome: list[Outcome]) -> AsyncGenerator[Any, None]:
@@ -87,7 +87,7 @@ def adrive(made: Run, outcome: list[Outcome]) -> AsyncGenerator[Any, None]:
     connect(made, driver.emit)
     steps = driver.stream(made.program(), outcome)
     trace = made.scope.trace
-    return steps if trace is None else trace.adrive(steps, outcome)  # type: ignore[no-any-return] # as above
+    return steps if trace is None else trace.adrive(steps, outcome)
 
 
 def stream_run(made: Run) -> Generator[Any, None, None]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from towpath.step.state import Bump, next_int
 
-TRACERS: dict[str, str] = {"langchain_core": "towpath.integrations.langchain"}
+TRACER: Final = "towpath.integrations.langchain"
 
 
 def bump_of(saver: Any) -> Bump:
@@ -20,14 +19,24 @@ def bump_of(saver: Any) -> Bump:
     return bump
 
 
-def trace_of(scope: Any) -> Any:
-    """The bridge to a tracing library, if the program has loaded one.
+def tracer() -> Any:
+    """The adapter to langchain, if the program has loaded that.
 
     langchain is never imported for this: a program that has not loaded it has
     nothing that could be traced.
     """
-    for package, adapter in TRACERS.items():
-        if package in sys.modules:
-            make: Callable[[Any], Any] = import_module(adapter).trace
-            return make(scope)
-    return None
+    if "langchain_core" not in sys.modules:
+        return None
+    return sys.modules.get(TRACER) or import_module(TRACER)
+
+
+def trace_of(scope: Any) -> Any:
+    """The bridge to a tracing library, if anybody listens."""
+    adapter = tracer()
+    return None if adapter is None else adapter.trace(scope)
+
+
+def surrounding() -> dict[str, Any]:
+    """What a runnable of another library, around this call, says of it."""
+    adapter = tracer()
+    return {} if adapter is None else adapter.surrounding()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from towpath.call.inherit import install
 from towpath.call.scope import RunScope, TaskContext
-from towpath.constants import CONF, NS_END
+from towpath.constants import CONF, NS_SEP
 from towpath.context import current
 from towpath.errors import ColourError, InvalidUpdateError, NoCheckpointerError, nearest
 from towpath.kernel.commands import Program
@@ -23,7 +23,7 @@ from towpath.kernel.run import Outcome, run
 from towpath.plan import Plan
 from towpath.pregel.chunks import Format, modes_of
 from towpath.pregel.config import limit_of, merge
-from towpath.pregel.ports import bump_of, trace_of
+from towpath.pregel.ports import bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.step.tasks import lasting_ns
 
@@ -77,7 +77,7 @@ def prepare_run(
     install()
     parent = current.get()
     parent = parent if isinstance(parent, TaskContext) else None
-    merged = merge(graph.config, None if parent is None else inherited(parent), config)
+    merged = merge(graph.config, around(parent), config)
     plan = graph.plan_of_graph
     format_ = format_of(graph, options, streams=streams)
     outer = frozenset() if parent is None else parent.scope.inner_modes
@@ -122,6 +122,17 @@ def prepare_run(
 
 
 DURABILITY: Final = "__pregel_durability"
+
+
+def around(parent: TaskContext | None) -> dict[str, Any]:
+    """The config of whatever this call was made in: a task, or a runnable."""
+    outer = surrounding()
+    if parent is None:
+        return outer
+    config = inherited(parent)
+    if outer:
+        config["callbacks"] = outer.get("callbacks")
+    return config
 
 
 def inherited(parent: TaskContext) -> dict[str, Any]:
@@ -309,7 +320,7 @@ def child_ns(graph: Pregel[Any, Any, Any, Any], parent: TaskContext) -> str:
     if task.spec.action is not None and task.spec.action.graph is graph:
         return ns
     task.calls += 1
-    return ns if task.calls == 1 else f"{ns}{NS_END}{task.calls}"
+    return ns if task.calls == 1 else f"{ns}{NS_SEP}{task.calls - 1}"
 
 
 def stored_metadata(plan: Plan, config: Mapping[str, Any]) -> dict[str, Any]:

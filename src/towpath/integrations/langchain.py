@@ -1,0 +1,360 @@
+"""langchain's callbacks, tracing and ambient config around a run.
+
+langchain hands a config down by a context variable. `AMBIENT` stands in it
+while nodes run and answers with the config of whatever task runs there, so
+that a model called in a node finds the run's callbacks, tags and metadata at
+no cost to runs that never ask.
+
+A run that somebody listens to gets a `Bridge`. It tells the listeners of the
+graph's run, of each attempt at a node and of each path function, in the shape
+that langchain gives its own chains. What is told blocking and what is awaited
+differ only in the manager; nothing here decides how nodes run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterator,
+    Mapping,
+)
+from contextlib import aclosing, contextmanager
+from functools import cache
+from typing import Any, Final, cast
+
+from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
+from langchain_core.globals import get_debug
+from langchain_core.runnables.config import var_child_runnable_config
+
+from towpath.call.attempt import Call
+from towpath.call.scope import RunScope, TaskContext
+from towpath.constants import CONF, START
+from towpath.context import current
+from towpath.errors import GraphInterrupt
+from towpath.integrations.messages import MessageTap, without_taps
+from towpath.kernel.run import Outcome
+from towpath.step.tasks import Task
+
+LIMIT_UNASKED: Final = 25
+"""The recursion limit that langchain puts into every config of its own."""
+SHOWN: Final = ("thread_id", "assistant_id", "graph_id", "task_id", "run_id")
+"""The keys of `configurable` that traces show."""
+TRACING: Final = (
+    "LANGSMITH_TRACING",
+    "LANGSMITH_TRACING_V2",
+    "LANGCHAIN_TRACING",
+    "LANGCHAIN_TRACING_V2",
+)
+
+
+class AmbientConfig(Mapping[str, Any]):
+    """The config of the task that runs where it is read; one for all tasks."""
+
+    def now(self) -> Mapping[str, Any]:
+        task = current.get()
+        return {} if task is None else cast("Mapping[str, Any]", task.config)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.now()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.now())
+
+    def __len__(self) -> int:
+        return len(self.now())
+
+    def copy(self) -> dict[str, Any]:
+        return dict(self.now())
+
+
+AMBIENT: Final = AmbientConfig()
+
+
+def surrounding() -> dict[str, Any]:
+    """What the langchain runnable around a call gives to a graph called in it."""
+    config = var_child_runnable_config.get()
+    if not config:
+        return {}
+    keys = ("callbacks", "tags", "metadata", CONF, "max_concurrency")
+    found = {key: config.get(key) for key in keys if config.get(key)}
+    limit = config.get("recursion_limit", LIMIT_UNASKED)
+    if limit != LIMIT_UNASKED:
+        found["recursion_limit"] = limit
+    return found
+
+
+def trace(scope: RunScope) -> Bridge | None:
+    """Give the run langchain's ambient config, and a bridge if anybody listens."""
+    scope.ambient = ((var_child_runnable_config, AMBIENT),)
+    hears = "messages" in scope.heard
+    callbacks = scope.config.get("callbacks")
+    if callbacks:
+        # Taps of runs further out: this run has its own, or nobody hears it.
+        callbacks = without_taps(callbacks)
+        scope.config = {**scope.config, "callbacks": callbacks}
+    if not (callbacks or hears or traced_anyway()):
+        return None
+    return Bridge(scope, callbacks, MessageTap(scope) if hears else None)
+
+
+def traced_anyway() -> bool:
+    """Whether langchain adds listeners of its own accord."""
+    return get_debug() or switched_on()
+
+
+@cache
+def switched_on() -> bool:
+    """Whether the environment asks for tracing; read once, as langsmith does."""
+    return any(os.environ.get(name, "").lower() == "true" for name in TRACING)
+
+
+class Traced:
+    """What a bridge keeps for one attempt: its run, and what its calls inherit."""
+
+    __slots__ = ("callbacks", "run")
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+        self.callbacks = run.get_child("seq:step:1")
+
+
+class Bridge:
+    """Tells langchain's listeners what one run does."""
+
+    def __init__(self, scope: RunScope, callbacks: Any, tap: MessageTap | None) -> None:
+        self.scope = scope
+        self.callbacks = callbacks
+        self.tap = tap
+        self.run: Any = None
+        around = var_child_runnable_config.get() or {}
+        conf = scope.config.get(CONF) or {}
+        self.metadata = {
+            **(around.get("metadata") or {}),
+            **{key: conf[key] for key in SHOWN if isinstance(conf.get(key), str | int)},
+            **(scope.config.get("metadata") or {}),
+            "ls_integration": "langgraph",
+        }
+        if around is AMBIENT:
+            self.metadata.setdefault("checkpoint_ns", around[CONF]["checkpoint_ns"])
+
+    # -- the run --------------------------------------------------------------
+
+    def drive(
+        self, steps: Generator[Any, None, Outcome]
+    ) -> Generator[Any, None, Outcome]:
+        """Pass on a run's chunks; tell of its start and its end."""
+        self.run = self.opened(CallbackManager)
+        try:
+            outcome = yield from steps
+        except BaseException as error:
+            self.run.on_chain_error(error)
+            raise
+        tell, said = self.end(outcome)
+        tell(said)
+        return outcome
+
+    async def adrive(
+        self, steps: AsyncGenerator[Any, None], outcome: list[Outcome]
+    ) -> AsyncGenerator[Any, None]:
+        """Async twin of `drive`."""
+        self.run = await self.opened(AsyncCallbackManager)
+        try:
+            async with aclosing(steps):
+                async for chunk in steps:
+                    yield chunk
+        except BaseException as error:
+            await self.run.on_chain_error(error)
+            raise
+        tell, said = self.end(outcome[0])
+        await tell(said)
+
+    def opened(self, kind: type[CallbackManager | AsyncCallbackManager]) -> Any:
+        """Start the graph's run; what an async manager returns is awaited."""
+        config = self.scope.config
+        manager = kind.configure(
+            inheritable_callbacks=self.callbacks,
+            inheritable_tags=config.get("tags"),
+            inheritable_metadata=self.metadata,
+        )
+        if self.tap is not None:
+            manager.add_handler(self.tap)
+        name = config.get("run_name") or self.scope.plan.name
+        given = self.scope.req.input
+        return manager.on_chain_start(
+            None,
+            given,
+            name=name,
+            run_id=config.get("run_id"),  # type: ignore[arg-type]
+        )
+
+    def end(self, outcome: Outcome) -> tuple[Callable[[Any], Any], Any]:
+        """How to tell of the run's end, and what.
+
+        A nested run that stopped on a question raises it in the task around.
+        """
+        if outcome.status != "done" and self.scope.req.nested:
+            return self.run.on_chain_error, GraphInterrupt(outcome.interrupts)
+        return self.run.on_chain_end, outcome.value
+
+    # -- attempts -------------------------------------------------------------
+
+    def enter(self, task: Task, context: TaskContext) -> None:
+        """Tell that a node starts; a listener's error is the task's failure."""
+        try:
+            if told(task):
+                context.local = Traced(self.start(task))
+        except BaseException as error:
+            task.error = error
+
+    async def aenter(self, task: Task, context: TaskContext) -> None:
+        """Async twin of `enter`."""
+        try:
+            if told(task):
+                context.local = Traced(await self.start(task))
+        except BaseException as error:
+            task.error = error
+
+    def leave(self, task: Task, context: TaskContext) -> None:
+        """Tell how the attempt ended."""
+        try:
+            if context.local is not None:
+                tell, said = self.left(task, context)
+                tell(said)
+        except BaseException as error:
+            spoil(task, error)
+
+    async def aleave(self, task: Task, context: TaskContext) -> None:
+        """Async twin of `leave`."""
+        try:
+            if context.local is not None:
+                tell, said = self.left(task, context)
+                await tell(said)
+        except BaseException as error:
+            spoil(task, error)
+
+    def start(self, task: Task) -> Any:
+        """Start a node's run; what an async manager returns is awaited."""
+        manager = child(self.run, f"graph:step:{task.origin.step}")
+        manager.add_metadata({**facts(task), **task.spec.metadata})
+        tags = task.spec.tags
+        if tags:
+            manager.add_tags(list(tags))
+        given = task.input
+        if task.spec.trace is not None and task.spec.trace.process_inputs is not None:
+            given = task.spec.trace.process_inputs(given)
+        return manager.on_chain_start(None, given, name=task.name)
+
+    def left(
+        self, task: Task, context: TaskContext
+    ) -> tuple[Callable[[Any], Any], Any]:
+        """How to tell of an attempt's end, and what."""
+        run = context.local.run
+        if task.halted:
+            return run.on_chain_error, GraphInterrupt(task.interrupts)
+        if task.error is not None:
+            return run.on_chain_error, task.error
+        if self.tap is not None and not task.abandoned:
+            metadata = {**self.metadata, **task.spec.metadata, **facts(task)}
+            self.tap.returned(task, metadata)
+        output = context.output
+        if task.spec.trace is not None and task.spec.trace.process_outputs is not None:
+            output = task.spec.trace.process_outputs(output)
+        return run.on_chain_end, output
+
+    # -- path functions -------------------------------------------------------
+
+    def branch(self, call: Call, task: Task, context: TaskContext, index: int) -> Call:
+        """Make the call of a path function a run of its own below its node's."""
+        if context.local is None:
+            return call
+        first = 1 if task.spec.action is None else 2
+        tag = f"seq:step:{first + len(task.spec.edges) + index + 1}"
+        shown = BranchRun(call, context, tag)
+        if call.call is not None:
+            call.call = shown.blocking
+        if call.acall is not None:
+            call.acall = shown.awaited
+        return call
+
+
+class BranchRun:
+    """One call of a path function, told of as a run."""
+
+    def __init__(self, call: Call, context: TaskContext, tag: str) -> None:
+        self.name = call.name
+        self.call, self.acall = call.call, call.acall
+        self.context = context
+        self.tag = tag
+
+    def blocking(self, view: Any, **injected: Any) -> Any:
+        """Call it; in an async run the listeners are told from this thread."""
+        assert self.call is not None
+        parent = self.context.local.run
+        parent = parent.get_sync() if hasattr(parent, "get_sync") else parent
+        run = child(parent, self.tag).on_chain_start(None, view, name=self.name)
+        try:
+            with self.below(run):
+                answer = self.call(view, **injected)
+        except BaseException as error:
+            run.on_chain_error(error)
+            raise
+        run.on_chain_end(answer)
+        return answer
+
+    async def awaited(self, view: Any, **injected: Any) -> Any:
+        """Async twin of `blocking`."""
+        assert self.acall is not None
+        manager = child(self.context.local.run, self.tag)
+        run = await manager.on_chain_start(None, view, name=self.name)
+        try:
+            with self.below(run):
+                answer = await cast("Awaitable[Any]", self.acall(view, **injected))
+        except BaseException as error:
+            await run.on_chain_error(error)
+            raise
+        await run.on_chain_end(answer)
+        return answer
+
+    @contextmanager
+    def below(self, run: Any) -> Iterator[None]:
+        """Let what is called meanwhile belong to the path function's run."""
+        config = self.context.config
+        before = config.get("callbacks")
+        config["callbacks"] = run.get_child()
+        try:
+            yield
+        finally:
+            config["callbacks"] = before
+
+
+def child(run: Any, tag: str) -> Any:
+    """A manager for what runs below a run; its own tag comes first."""
+    manager = run.get_child()
+    manager.tags.insert(0, tag)
+    return manager
+
+
+def told(task: Task) -> bool:
+    """Whether traces show a task: the entry only where it decides something."""
+    return task.name != START or bool(task.spec.branches)
+
+
+def facts(task: Task) -> dict[str, Any]:
+    """What traces say of a task."""
+    return {
+        "langgraph_step": task.origin.step,
+        "langgraph_node": task.name,
+        "langgraph_triggers": task.triggers,
+        "langgraph_path": task.path,
+        "langgraph_checkpoint_ns": task.ns,
+    }
+
+
+def spoil(task: Task, error: BaseException) -> None:
+    """A listener that raises on purpose fails what it listens to."""
+    if task.error is None:
+        task.error, task.writes, task.halted = error, [], False
