@@ -383,6 +383,12 @@ class StepTimeoutError(TowpathError, TimeoutError):
     code = "TP-403"
 
 
+class EarlierError(TowpathError):
+    """A failure that an earlier run recorded; only its text is left of it."""
+
+    code = "TP-405"
+
+
 class NodeCancelledError(TowpathError):
     """The code of a node raised `asyncio.CancelledError` by itself."""
 

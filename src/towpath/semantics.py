@@ -42,10 +42,6 @@ class Semantics:
     """An answer comes when no question is open, or for a thread that never
     ran. The peer does nothing, or starts a run."""
 
-    unknown_answers: Literal["error", "ignore"] = "error"
-    """A map of answers names a question that is not open. The peer ignores
-    it, and asks again."""
-
     on_busy: Literal["wait", "reject", "fork"] = "wait"
     """A second run comes to a thread while one is running. The peer lets both
     write, and loses one's result; no preset does that."""
@@ -109,7 +105,6 @@ LANGGRAPH: Final = Semantics(
     unknown_nodes="skip",
     stalled_joins="ignore",
     idle_resume="ignore",
-    unknown_answers="ignore",
     defaults_start_reducers=False,
     validate_updates=False,
     isolate_state=False,

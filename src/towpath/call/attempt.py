@@ -31,7 +31,13 @@ from towpath.plan import Action, Scratchpad, View, action_of
 from towpath.step.prepare import read
 from towpath.step.project import update_of
 from towpath.step.tasks import Task, Write
-from towpath.step.writes import branch_writes, fresh_values, merged, updates_of
+from towpath.step.writes import (
+    branch_writes,
+    fresh_values,
+    keyed,
+    merged,
+    updates_of,
+)
 from towpath.types import Command, Send
 
 Hop = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -96,6 +102,8 @@ def simple_attempt(scope: RunScope, task: Task, context: TaskContext) -> None:
             if is_runnable(output):
                 output = ctx.run(output.invoke, task.input)
         writes = updates_of(plan, spec, output)
+        if context.pushed is not None:
+            writes[:0] = keyed(plan, spec, context.pushed)
         if spec.branches:
             own = tuple(writes)
             for branch in spec.branches:
@@ -159,6 +167,8 @@ def result(
         context.output = writes = yield from drain(scope, task, output)
     else:
         writes = updates_of(plan, spec, output)
+    if context.pushed is not None:
+        writes[:0] = keyed(plan, spec, context.pushed)
     if spec.branches:
         own = tuple(writes)
         for index, branch in enumerate(spec.branches):

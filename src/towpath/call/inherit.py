@@ -14,24 +14,17 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import thread as pool_module
 from contextvars import copy_context
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from typing import Any
 
 from towpath.context import current
 
-LOCK = threading.Lock()
-installed = False
 
-
+@cache
 def install() -> None:
     """Make threads started by a node inherit its context; once per process."""
-    global installed
-    with LOCK:
-        if installed:
-            return
-        installed = True
-        threading.Thread.start = inheriting(threading.Thread.start)  # type: ignore[method-assign]
-        ThreadPoolExecutor.submit = submitting(ThreadPoolExecutor.submit)  # type: ignore[method-assign,assignment]
+    threading.Thread.start = inheriting(threading.Thread.start)  # type: ignore[method-assign]
+    ThreadPoolExecutor.submit = submitting(ThreadPoolExecutor.submit)  # type: ignore[method-assign,assignment]
 
 
 def inheriting(start: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -53,8 +46,7 @@ def inheriting(start: Callable[[Any], None]) -> Callable[[Any], None]:
 def is_worker(thread: Any) -> bool:
     target = getattr(thread, "_target", None)
     return (
-        getattr(thread, "serves_many", False)
-        or target is pool_module._worker  # type: ignore[attr-defined] # noqa: SLF001
+        getattr(thread, "serves_many", False) or target is pool_module._worker  # type: ignore[attr-defined] # noqa: SLF001
     )
 
 

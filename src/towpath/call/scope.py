@@ -8,12 +8,18 @@ runtimes and ids are made when something asks for them, and not before.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context, ContextVar, copy_context
 from time import monotonic
 from typing import Any
 
-from towpath.constants import CONF, CONFIG_KEY_RUNTIME, CONFIG_KEY_TASK_ID
+from towpath.constants import (
+    CONF,
+    CONFIG_KEY_READ,
+    CONFIG_KEY_RUNTIME,
+    CONFIG_KEY_SEND,
+    CONFIG_KEY_TASK_ID,
+)
 from towpath.context import RunnableConfig
 from towpath.errors import GraphInterrupt, NoCheckpointerError
 from towpath.kernel.request import Request
@@ -21,6 +27,7 @@ from towpath.plan import Plan
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
 from towpath.step.tasks import Task, path_key, question_id
+from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
 
 
@@ -33,6 +40,7 @@ class RunScope:
 
     __slots__ = (
         "ambient",
+        "backlog",
         "bare",
         "base",
         "closed",
@@ -43,6 +51,7 @@ class RunScope:
         "heard",
         "inner_modes",
         "live",
+        "outer",
         "plan",
         "req",
         "run_id",
@@ -73,6 +82,10 @@ class RunScope:
         self.base: Context | None = None
         self.ambient: tuple[tuple[ContextVar[Any], Any], ...] = ()
         self.closed = False
+        # What waits to be stored; nested runs share it, so that what is stored
+        # is always the beginning of what was said to be.
+        self.backlog: Any = None
+        self.outer: RunScope | None = None
         # Who drives runs inside this one; None: the drivers of the process.
         self.drivers: Any = None
         self.run_id = config.get("run_id")
@@ -96,6 +109,8 @@ class TaskContext:
     """Whatever a tracing bridge keeps for the attempt."""
     output: Any = None
     """What the node returned, for traces."""
+    pushed: list[tuple[str, Any]] | None = None
+    """What the node wrote before it returned."""
     _config: RunnableConfig | None = None
     _runtime: Runtime[Any] | None = None
 
@@ -147,6 +162,22 @@ class TaskContext:
         self.beat_auto()
         if "custom" in self.scope.heard and not self.task.abandoned:
             self.scope.emit((self.ns_parts(), "custom", chunk))
+
+    def push(self, writes: Sequence[tuple[str, Any]]) -> None:
+        """Write to the state before the node returns; it counts when it does."""
+        if self.pushed is None:
+            self.pushed = []
+        self.pushed.extend(writes)
+
+    def read(self, select: str | Sequence[str], fresh: bool = False) -> Any:
+        """Read keys of the state; `fresh` with what was pushed meanwhile."""
+        scope = self.scope
+        assert scope.req.state is not None
+        writes = (self.pushed or ()) if fresh else ()
+        values = fresh_values(scope.plan, scope.req.state, writes)
+        if isinstance(select, str):
+            return values.get(select)
+        return {key: values[key] for key in select if key in values}
 
     def ns_parts(self) -> tuple[str, ...]:
         ns = self.scope.req.ns
@@ -221,6 +252,8 @@ class TaskContext:
         configurable["checkpoint_id"] = None
         configurable[CONFIG_KEY_TASK_ID] = task.id
         configurable[CONFIG_KEY_RUNTIME] = self.runtime
+        configurable[CONFIG_KEY_SEND] = self.push
+        configurable[CONFIG_KEY_READ] = self.read
         config[CONF] = configurable
         config.setdefault("tags", [])
         if self.local is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -53,7 +54,8 @@ class Backlog:
     def __init__(self) -> None:
         self.calls: asyncio.Queue[Callable[[], Awaitable[Any]]] = asyncio.Queue(BACKLOG)
         self.error: BaseException | None = None
-        self.task = asyncio.get_running_loop().create_task(self.work())
+        self.loop = asyncio.get_running_loop()
+        self.task = self.loop.create_task(self.work())
 
     async def submit(self, call: Callable[[], Awaitable[Any]]) -> None:
         self.check()
@@ -73,6 +75,10 @@ class Backlog:
         await self.calls.join()
         self.check()
 
+    def flush_from_thread(self) -> None:
+        """Wait in another thread until everything is stored."""
+        asyncio.run_coroutine_threadsafe(self.flush(), self.loop).result()
+
     def check(self) -> None:
         if self.error is not None:
             error, self.error = self.error, None
@@ -90,7 +96,7 @@ class LoopDriver:
         self.lanes: Lanes | None = None
         self.running: dict[Task, asyncio.Task[Any]] = {}
         self.gate: asyncio.Semaphore | None = None
-        self.backlog: Backlog | None = None
+        self.own_backlog = False
         self.cancelled: BaseException | None = None
         self.events: list[Any] = []
         self.deadlines = Deadlines(scope.req.step_timeout)
@@ -107,7 +113,7 @@ class LoopDriver:
         if here:
             self.inbox.put_nowait(chunk)
         else:
-            self.loop.call_soon_threadsafe(self.inbox.put_nowait, chunk)
+            self.from_thread(self.inbox.put_nowait, chunk)
 
     async def run(self, program: Program[Any]) -> Any:
         """Obey a program to its end and return what it returns."""
@@ -147,8 +153,8 @@ class LoopDriver:
                 yield chunk
             raise
         finally:
-            if self.backlog is not None:
-                self.backlog.task.cancel()
+            if self.own_backlog:
+                self.scope.backlog.task.cancel()
 
     def rest(self) -> list[Chunk]:
         """The chunks that are left when the program has ended."""
@@ -200,7 +206,8 @@ class LoopDriver:
         if kind is Stop:
             return self.stop(command)
         if kind is Flush:
-            return await self.backlog.flush() if self.backlog else None
+            backlog = self.backlog()
+            return None if backlog is None else await backlog.flush()
         if kind is Recall:
             return await command.cache.aget(command.keys)
         assert kind is Remember
@@ -255,12 +262,17 @@ class LoopDriver:
             try:
                 value = job()
             except BaseException as error:
-                self.loop.call_soon_threadsafe(settle_error, future, error)
+                self.from_thread(settle_error, future, error)
             else:
-                self.loop.call_soon_threadsafe(settle_value, future, value)
+                self.from_thread(settle_value, future, value)
 
         self.lanes.submit(((future, work),))
         return await future
+
+    def from_thread(self, call: Callable[..., None], *args: Any) -> None:
+        """Have the loop make a call; a loop that has ended wants no result."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(call, *args)
 
     def stop(self, command: Stop) -> Sequence[Task]:
         """Cancel tasks; they hand themselves back when they have ended."""
@@ -309,16 +321,31 @@ class LoopDriver:
             getattr(saver, method)(*args, **kwargs)
             return
         if command.how == "behind":
-            if self.backlog is None:
-                self.backlog = Backlog()
             method, args, kwargs = saver_call(captured(command))
             call = getattr(saver, f"a{method}")
-            await self.backlog.submit(lambda: call(*args, **kwargs))
+            backlog = self.backlog(make=True)
+            assert backlog is not None
+            await backlog.submit(lambda: call(*args, **kwargs))
             return
-        if self.backlog is not None:
-            await self.backlog.flush()
+        if (backlog := self.backlog()) is not None:
+            await backlog.flush()
         method, args, kwargs = saver_call(command)
         await getattr(saver, f"a{method}")(*args, **kwargs)
+
+    def backlog(self, *, make: bool = False) -> Backlog | None:
+        """The backlog of this run, which is that of the run around it."""
+        scope = self.scope
+        outer = None if scope.outer is None else scope.outer.backlog
+        if scope.backlog is None and outer is not None:
+            if isinstance(outer, Backlog) and outer.loop is self.loop:
+                scope.backlog = outer
+            elif not isinstance(outer, Backlog):
+                outer.flush()  # one of another colour cannot be shared
+        if scope.backlog is None and make:
+            scope.backlog = Backlog()
+            self.own_backlog = True
+        backlog: Backlog | None = scope.backlog
+        return backlog
 
     async def ask_saver(self, command: Fetch) -> Any:
         if is_inline(command.saver):

@@ -108,7 +108,6 @@ class SyncDriver:
         self.inbox: SimpleQueue[Any] = SimpleQueue()
         self.outbox: deque[Chunk] = deque()
         self.lanes: Lanes | None = None
-        self.backlog: Backlog | None = None
         self.cancelled: BaseException | None = None
         self.deadlines = Deadlines(scope.req.step_timeout)
         self.events: list[Any] = []
@@ -280,21 +279,35 @@ class SyncDriver:
     def store(self, command: Persist | Record) -> None:
         """Store now, or behind the run; always in the order of the commands."""
         if command.how == "behind" and not is_inline(command.saver):
-            if self.backlog is None:
-                self.backlog = Backlog()
             method, args, kwargs = saver_call(captured(command))
             call = getattr(command.saver, method)
-            self.backlog.submit(lambda: call(*args, **kwargs))
+            backlog = self.backlog(make=True)
+            assert backlog is not None
+            backlog.submit(lambda: call(*args, **kwargs))
             return
-        if self.backlog is not None:
-            self.backlog.flush()
+        if (backlog := self.backlog()) is not None:
+            backlog.flush()
         method, args, kwargs = saver_call(command)
         getattr(command.saver, method)(*args, **kwargs)
 
+    def backlog(self, *, make: bool = False) -> Backlog | None:
+        """The backlog of this run, which is that of the run around it."""
+        scope = self.scope
+        outer = None if scope.outer is None else scope.outer.backlog
+        if scope.backlog is None and outer is not None:
+            if isinstance(outer, Backlog):
+                scope.backlog = outer
+            else:
+                outer.flush_from_thread()  # one of another colour cannot be shared
+        if scope.backlog is None and make:
+            scope.backlog = Backlog()
+        backlog: Backlog | None = scope.backlog
+        return backlog
+
     def flush(self, command: Flush) -> None:
         del command
-        if self.backlog is not None:
-            self.backlog.flush()
+        if (backlog := self.backlog()) is not None:
+            backlog.flush()
 
     def ask_saver(self, command: Fetch) -> Any:
         return command.saver.get_tuple(command.config)

@@ -240,11 +240,6 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
                     f"'{character}' is a reserved character and is not allowed in "
                     f"the node name `{name}`."
                 )
-        if name in self._known:
-            raise InvalidGraphError(
-                f"'{name}' is already being used as a state key",
-                hint="name the node after what it does",
-            )
 
     def _warn_if_compiled(self, what: str) -> None:
         if self.compiled:
@@ -443,6 +438,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             store=store,
             debug=debug,
             name=name or "LangGraph",
+            stream_mode="updates",
             stream_transformers=transformers,
         )
 

@@ -35,9 +35,7 @@ class Wait:
 
     __slots__ = ("tasks", "until")
 
-    def __init__(
-        self, tasks: Collection[Task], until: float | None = None
-    ) -> None:
+    def __init__(self, tasks: Collection[Task], until: float | None = None) -> None:
         self.tasks = tasks
         self.until = until
 
@@ -144,12 +142,16 @@ class Alarm:
 
 
 class Cancelled:
-    """The caller wants no more of this run; `error` is raised when it has ended."""
+    """The caller wants no more of this run; `error` is raised when it has ended.
 
-    __slots__ = ("error",)
+    As the reply to `Launch`, `dropped` are the tasks that were not started.
+    """
 
-    def __init__(self, error: BaseException) -> None:
+    __slots__ = ("dropped", "error")
+
+    def __init__(self, error: BaseException, dropped: Sequence[Task] = ()) -> None:
         self.error = error
+        self.dropped = dropped
 
 
 Effect = (

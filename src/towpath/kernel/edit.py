@@ -25,7 +25,7 @@ from towpath.kernel.session import Session
 from towpath.kernel.start import OUTSIDE, by_task
 from towpath.plan import Plan
 from towpath.step.apply import apply
-from towpath.step.interrupts import SPECIAL, is_done
+from towpath.step.interrupts import SPECIAL, is_done, own_writes
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
 from towpath.step.state import State, open_state, to_checkpoint
@@ -85,6 +85,8 @@ def update(
     acting = [acting_task(plan, req, session.state, u) for u in updates]
     yield from run_writers(acting)
     names = {task.name for task in acting}
+    for task in acting:
+        names.update(*(plan.listeners.get(channel, ()) for channel, _ in task.writes))
     done = finished(tasks, pending, keep=True) if unfinished else []
     done = [task for task in done if task.writes and task.name not in names]
     apply(plan, session.state, [*done, *acting])
@@ -136,9 +138,7 @@ def finished(
         task.error = None
         recorded = pending.get(task.id, ())
         if keep and is_done(recorded):
-            task.writes = [
-                w for w in recorded if w[0] not in SPECIAL and w[0] != "__no_writes__"
-            ]
+            task.writes = own_writes(recorded)
     return list(tasks)
 
 
@@ -190,9 +190,6 @@ def infer_node(plan: Plan, state: State) -> str:
     Raises:
         AmbiguousUpdateError: several wrote last (TP-207).
     """
-    own = [name for name, spec in plan.nodes.items() if not spec.hidden]
-    if len(own) == 1:
-        return own[0]
     seen = [
         (version, name)
         for name, versions in state.seen.items()

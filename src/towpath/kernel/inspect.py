@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from towpath.constants import CONF, ERROR, INPUT, INTERRUPT, NO_WRITES, NULL_TASK_ID
+from towpath.constants import CONF, ERROR, INPUT, INTERRUPT, NULL_TASK_ID
 from towpath.context import RunnableConfig
 from towpath.errors import UnknownNamespaceError, nearest
 from towpath.kernel.commands import Fetch, Program
@@ -13,11 +13,11 @@ from towpath.kernel.request import Request
 from towpath.kernel.start import OUTSIDE, by_task
 from towpath.plan import Plan
 from towpath.step.apply import apply
-from towpath.step.interrupts import SPECIAL, accepted_answers, is_done
+from towpath.step.interrupts import SPECIAL, accepted_answers, is_done, own_writes
 from towpath.step.prepare import prepare
 from towpath.step.project import Keys, child_config, output, result_of
 from towpath.step.state import State, open_state
-from towpath.step.tasks import Origin, Task, Write
+from towpath.step.tasks import Origin, Task, Write, lasting_ns
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt, PregelTask, StateSnapshot
 
@@ -63,7 +63,8 @@ def snapshot(
             task.done = True
         own = own_place(saved)
         child = yield from child_state(plan, req, task, own, subgraphs)
-        shown.append(shown_task(task, recorded, keys, child, answered))
+        past = answered if live else {}
+        shown.append(shown_task(task, recorded, keys, child, past))
     values: Mapping[str, Any] = state.values
     if live:
         done = [w for t in tasks if t.done for w in pending[t.id]]
@@ -131,7 +132,9 @@ def shown_task(
         elif channel == INTERRUPT:
             interrupts = tuple(i for i in value if i.id not in answered)
     done = is_done(recorded)
-    wrote = [w for w in recorded if w[0] not in SPECIAL and w[0] != NO_WRITES]
+    if task.done:
+        interrupts = ()  # shown as finished: what it asked is history
+    wrote = own_writes(recorded)
     return PregelTask(
         id=task.id,
         name=task.name,
@@ -166,11 +169,16 @@ def child_state(
         (),
         saver=saver_for(graph, req.saver),
         thread_id=conf["thread_id"],
-        ns=conf["checkpoint_ns"],
+        ns=stored_ns(graph, conf["checkpoint_ns"]),
         parents={**req.parents, req.ns: own[CONF]["checkpoint_id"]},
         bump=req.bump,
     )
     return (yield from get_state(graph.plan_of_graph, inner, config, subgraphs=True))
+
+
+def stored_ns(graph: Any, ns: str) -> str:
+    """The namespace under which a subgraph keeps its state."""
+    return lasting_ns(ns) if graph.checkpointer is True else ns
 
 
 def saver_for(graph: Any, outer: Any) -> Any:
@@ -187,6 +195,8 @@ def find_subgraph(plan: Plan, ns: str) -> Any:
     graph: Any = None
     for part in ns.split("|"):
         name = part.split(":")[0]
+        if graph is not None and name.isdigit():
+            continue  # a further call of the same graph in one task
         spec = plan.nodes.get(name)
         action = None if spec is None else spec.action
         graph = None if action is None else action.graph

@@ -13,19 +13,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from towpath.constants import INTERRUPT, RESUME
-from towpath.errors import GraphDrained, GraphRecursionError, StalledJoinError
+from towpath.constants import ERROR, ERROR_SOURCE_NODE, INTERRUPT, RESUME
+from towpath.errors import (
+    EarlierError,
+    GraphDrained,
+    GraphRecursionError,
+    StalledJoinError,
+)
 from towpath.kernel.commands import Flush, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
-from towpath.kernel.settle import settle
+from towpath.kernel.settle import handed_over, settle
 from towpath.kernel.start import begin
 from towpath.plan import Plan
 from towpath.step.apply import apply
-from towpath.step.interrupts import SPECIAL, breaks, is_done
+from towpath.step.interrupts import breaks, is_done, own_writes
 from towpath.step.prepare import prepare
 from towpath.step.project import output, touches
-from towpath.step.tasks import Task
+from towpath.step.tasks import Task, Write, question_id
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
 
@@ -76,12 +81,12 @@ def loop(session: Session) -> Program[Status]:
     plan, req, state = session.plan, session.req, session.state
     retold = not (session.pending or session.reruns)
     while True:
-        if state.step > session.stop - req.spent:
-            raise out_of_steps(session)
         tasks = prepare(plan, state, req.ns, session.stop)
         session.tasks = tasks
         if session.tells:
             show_checkpoint(session)
+        if state.step > session.stop - req.spent:
+            raise out_of_steps(session)
         if not tasks:
             check_joins(session)
             return "done"
@@ -131,7 +136,7 @@ def show_checkpoint(session: Session) -> None:
                 task.parked = tuple(value)
         if is_done(recorded):
             task.done = True
-            task.writes = [w for w in recorded if w[0] not in SPECIAL]
+            task.writes = own_writes(recorded)
     session.tell_checkpoint()
 
 
@@ -151,40 +156,57 @@ def announce(session: Session, tasks: Sequence[Task], *, again: bool) -> None:
 def restore(session: Session, tasks: Sequence[Task]) -> Sequence[Task]:
     """Give tasks what was recorded of them before; return those that must run.
 
-    A task that had finished keeps its writes. One that waits for an answer is
-    left parked unless it gets one. One that failed runs again.
+    A task that had finished keeps its writes. One whose error handler took
+    over stays with it. One that waits for an answer is left parked unless it
+    gets one. One that failed runs again.
     """
-    ready = []
-    answers = session.req.answers
-    for task in tasks:
-        recorded = session.pending.get(task.id)
-        if not recorded:
-            ready.append(task)
-            continue
-        asked: tuple[Interrupt[Any], ...] = ()  # none: a breakpoint further down
-        for channel, value in recorded:
-            if channel == RESUME:
-                task.answers = tuple(value)
-            elif channel == INTERRUPT:
-                asked = tuple(value)
-        if is_done(recorded):
-            task.writes = [
-                w for w in recorded if w[0] not in SPECIAL and w[0] != "__no_writes__"
-            ]
-            task.done = task.cached = True
-        elif asked:
-            given = [answers[q.id] for q in asked if q.id in answers]
-            if given or session.reruns or not stays(session):
-                task.parked = asked
-                task.fresh_answers = tuple(given)
-                ready.append(task)
-            else:
-                task.interrupts = asked
-                task.halted = session.halted = True
-                session.interrupts.extend(asked)
-        else:
+    ready: list[Task] = []
+    stand_ins = [s for task in tasks if (s := stand_in_of(session, task))]
+    session.tasks = [*tasks, *stand_ins]
+    for task in session.tasks:
+        recorded = session.pending.get(task.id, ())
+        if not task.handled and not restore_task(session, task, recorded):
             ready.append(task)
     return ready
+
+
+def stand_in_of(session: Session, task: Task) -> Task | None:
+    """The error handler's task, where one took over before this run."""
+    recorded = dict(session.pending.get(task.id, ()))
+    handler = task.spec.error_handler
+    if ERROR_SOURCE_NODE not in recorded or handler is None:
+        return None
+    error = EarlierError(str(recorded.get(ERROR, "")))
+    return handed_over(session.plan.nodes[handler], task, error)
+
+
+def restore_task(session: Session, task: Task, recorded: Sequence[Write]) -> bool:
+    """Give one task what was recorded of it; whether it is settled by that."""
+    answers = session.req.answers
+    asked: tuple[Interrupt[Any], ...] | None = None
+    for channel, value in recorded:
+        if channel == RESUME:
+            task.answers = tuple(value)
+        elif channel == INTERRUPT:
+            asked = tuple(value)
+    if is_done(recorded):
+        task.writes = own_writes(recorded)
+        task.done = task.cached = True
+        return True
+    if not asked:  # never asked, or stopped at a breakpoint further down
+        return False
+    answered = any(q.id in answers for q in asked)
+    if answered or session.reruns or not stays(session):
+        task.parked = asked
+        # What a graph inside the task asked is answered there.
+        own = question_id(task.ns, len(task.answers))
+        if own in answers:
+            task.fresh_answers = (answers[own],)
+        return False
+    task.interrupts = asked
+    task.halted = session.halted = True
+    session.interrupts.extend(asked)
+    return True
 
 
 def stays(session: Session) -> bool:
@@ -214,8 +236,7 @@ def known(session: Session, values: Any) -> bool:
 
 def out_of_steps(session: Session) -> GraphRecursionError:
     limit = session.req.limit
-    tasks = prepare(session.plan, session.state, session.req.ns, session.stop)
-    names = ", ".join(f"`{task.name}`" for task in tasks) or "nothing"
+    names = ", ".join(f"`{task.name}`" for task in session.tasks) or "nothing"
     return GraphRecursionError(
         f"Recursion limit of {limit} reached without hitting a stop condition; "
         f"next to run: {names}",

@@ -12,6 +12,7 @@ from towpath.constants import ERROR, INTERRUPT, RESUME
 from towpath.kernel.commands import LateWrites, Persist, Program, Record
 from towpath.kernel.request import Request
 from towpath.plan import Plan
+from towpath.step.isolate import isolate
 from towpath.step.project import (
     checkpoint_chunk,
     interrupt_chunk,
@@ -174,10 +175,10 @@ class Session:
             self.held, self.held_records = command, []
         else:
             self.unsaved = {}
-        parent = self.config
+        above = command.config["configurable"].get("checkpoint_id")
         state.id, _ = yield command
         self.config = self.req.shown(state.id)
-        self.parent_config = parent or None
+        self.parent_config = self.req.shown(above) if above else None
 
     def metadata_of(self, source: str) -> dict[str, Any]:
         metadata: dict[str, Any] = {
@@ -217,7 +218,12 @@ class Session:
 
     def tell_values(self) -> None:
         if "values" in self.tells:
-            self.tell("values", output(self.state.values, self.req.keys))
+            self.tell("values", self.shown_values())
+
+    def shown_values(self) -> Any:
+        """The values for a listener, who must not hold our own containers."""
+        shown = output(self.state.values, self.req.keys)
+        return isolate(shown) if self.plan.semantics.isolate_state else shown
 
     def tell_step(self, tasks: Sequence[Task]) -> None:
         """Tell the values after a step, if it could have changed them."""
@@ -262,7 +268,7 @@ class Session:
         chunk = interrupt_chunk(task.interrupts)
         self.tell("updates", chunk)
         if "values" in self.tells:
-            shown = output(self.state.values, self.req.keys)
+            shown = self.shown_values()
             shown = {**shown, **chunk} if isinstance(shown, dict) else chunk
             self.tell("values", shown)
         self.tell_result(task)

@@ -154,6 +154,7 @@ class Round:
             yield from self.expired(event)
         else:
             assert isinstance(event, Cancelled)
+            self.running.difference_update(event.dropped)
             yield from self.close(event.error)
 
     def returned(self, task: Task) -> Program[None]:
@@ -200,13 +201,7 @@ class Round:
     def hand_over(self, task: Task, handler: str, error: Exception) -> Program[None]:
         """Let the node's error handler take the failed task's place."""
         session = self.session
-        spec = session.plan.nodes[handler]
-        stand_in = Task(spec, pull_path(handler), (), task.origin)
-        stand_in.input = task.input
-        stand_in.failure = NodeError(task.name, error)
-        task.writes = []
-        task.error = None
-        task.done = task.handled = True
+        stand_in = handed_over(session.plan.nodes[handler], task, error)
         session.tasks = [*session.tasks, stand_in]
         if session.saver is not None:
             yield from session.record(
@@ -264,6 +259,17 @@ class Round:
         yield from self.session.release_late()
         attach(self.why, [t.error for t in self.session.failures if t.error])
         raise self.why
+
+
+def handed_over(spec: NodeSpec, task: Task, error: BaseException) -> Task:
+    """The task of an error handler; the failed one is over and wrote nothing."""
+    stand_in = Task(spec, pull_path(spec.name), (), task.origin)
+    stand_in.input = task.input
+    stand_in.failure = NodeError(task.name, error)
+    task.writes = []
+    task.error = None
+    task.done = task.handled = True
+    return stand_in
 
 
 def attach(first: BaseException, errors: Sequence[BaseException]) -> None:

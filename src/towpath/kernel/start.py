@@ -17,11 +17,13 @@ from towpath.kernel.commands import Fetch, FetchAll, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
 from towpath.plan import NOTHING, NodeSpec, Plan
+from towpath.schema import as_update
 from towpath.step.apply import apply
 from towpath.step.interrupts import (
     SPECIAL,
     accepted_answers,
     bind,
+    is_done,
     mark_stop,
     open_questions,
 )
@@ -79,8 +81,25 @@ def rewind(req: Request, saved: Any) -> Program[tuple[Any, bool]]:
     elif not asks(saved, req.answers):
         older = yield FetchAll(req.saver, req.place(None))
         saved = next((t for t in older if asks(t, req.answers)), saved)
-    here = saved.checkpoint["id"]
-    return saved, head is not None and head.checkpoint["id"] != here
+    passed = head is not None and head.checkpoint["id"] != saved.checkpoint["id"]
+    return saved, passed or runs_again(req, saved)
+
+
+def runs_again(req: Request, saved: Any) -> bool:
+    """Whether naming the newest checkpoint and giving nothing means a replay.
+
+    It does not for one that an edit has just made, nor where it would repeat
+    tasks of its step that have finished.
+    """
+    if req.pinned is None or req.input is not None or worked(saved):
+        return False
+    return saved.metadata.get("source") not in ("update", "fork")
+
+
+def worked(saved: Any) -> bool:
+    """Whether any task of the step after a checkpoint has finished."""
+    by_id = by_task(saved.pending_writes or ())
+    return any(is_done(w) for task, w in by_id.items() if task != NULL_TASK_ID)
 
 
 def asks(saved: Any, answers: Mapping[str, Any]) -> bool:
@@ -121,7 +140,8 @@ def take_input(session: Session, discarded: Sequence[Task] = ()) -> Program[None
             f"graph `{plan.name}` got no input to start from",
             hint="give input; None only continues a thread that was stopped",
         )
-    given = isolate(req.input) if plan.semantics.isolate_state else req.input
+    given = projected(plan, req.input) if req.nested else req.input
+    given = isolate(given) if plan.semantics.isolate_state else given
     outside = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
     outside.writes = [(plan.input_channel, given)]
     apply(plan, state, [*discarded, outside])
@@ -129,6 +149,16 @@ def take_input(session: Session, discarded: Sequence[Task] = ()) -> Program[None
         yield from session.commit("input")
     else:
         state.step += 1
+
+
+def projected(plan: Plan, given: Any) -> Any:
+    """What a nested graph takes of the state around it: the keys it declares."""
+    if plan.root or isinstance(given, Command):
+        return given
+    pairs = as_update(given, plan.input_keys)
+    if pairs is None:
+        return given
+    return {key: value for key, value in pairs if key in plan.input_keys}
 
 
 def new_input(session: Session, *, rewound: bool) -> Program[None]:
@@ -156,6 +186,7 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     given = None if req.resuming else req.input
     writes = outside_writes(session, given)
     answers = dict(req.answers)
+    session.stop = state.step + req.limit + 1
     asked = asked_ever if rewound else open_questions
     questions = asked(session.pending)
     if isinstance(given, Command) and given.has_resume:
@@ -178,7 +209,6 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
         apply(plan, state, [outside])
         state.updated = None
     mark_stop(state)
-    session.stop = state.step + req.limit + 1
     session.reruns = rewound and not answers
     session.tell_values()
 

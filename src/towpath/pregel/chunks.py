@@ -52,6 +52,7 @@ class Format:
     version: Literal["v1", "v2"]
     printed: frozenset[str] = frozenset()
     inner: frozenset[str] = frozenset()
+    own: tuple[str, ...] = ()
 
     def shown(self, chunk: Chunk) -> tuple[Any, ...]:
         """The chunk as the caller gets it, or nothing; printed where asked."""
@@ -62,7 +63,12 @@ class Format:
         ns, mode, _ = chunk
         if mode not in self.modes:
             return False
-        return self.subgraphs or not ns or mode in self.inner
+        return self.subgraphs or ns == self.own or mode in self.inner
+
+    @property
+    def passed(self) -> frozenset[str]:
+        """The modes in which subgraphs are heard through this run."""
+        return self.modes if self.subgraphs else self.modes & self.inner
 
     def shape(self, chunk: Chunk) -> Any:
         ns, mode, payload = chunk
@@ -75,7 +81,7 @@ class Format:
     def echo(self, chunk: Chunk) -> None:
         """Print a chunk of a mode that is to be printed."""
         ns, mode, payload = chunk
-        if mode in self.printed and (self.subgraphs or not ns):
+        if mode in self.printed and (self.subgraphs or ns == self.own):
             where = f"{'|'.join(ns)} " if ns else ""
             print(f"[{where}{mode}] {payload}")  # noqa: T201 - asked for
 

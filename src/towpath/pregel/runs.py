@@ -101,6 +101,7 @@ def prepare_run(
         place_root(graph, request, merged)
     else:
         place_nested(graph, request, parent, config, options)
+    format_.own = tuple(request.ns.split(NS_SEP)) if request.ns else ()
     request.bump = bump_of(request.saver)
     request.metadata = stored_metadata(plan, merged)
     live = needs_threads(graph, format_)
@@ -111,11 +112,12 @@ def prepare_run(
         context=context_of(graph, options, parent),
         store=graph.store or (parent.store if parent else None),
         live=live,
-        inner_modes=format_.modes if format_.subgraphs else format_.inner,
+        inner_modes=format_.passed,
     )
     if parent is not None:
         scope.inner_modes |= outer
         scope.drivers = parent.scope.drivers
+        scope.outer = parent.scope
     scope.trace = trace_of(scope)
     scope.bare = scope.trace is None and not plan.debug
     return Run(plan, request, scope, format_, parent)

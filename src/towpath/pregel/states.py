@@ -13,7 +13,7 @@ from towpath.drive.sync import SyncDriver
 from towpath.errors import NoCheckpointerError
 from towpath.kernel.commands import FetchAll, Program
 from towpath.kernel.edit import bulk_update
-from towpath.kernel.inspect import find_subgraph, get_state, snapshot
+from towpath.kernel.inspect import find_subgraph, get_state, snapshot, stored_ns
 from towpath.kernel.request import Request
 from towpath.plan import Plan
 from towpath.pregel.config import merge
@@ -79,7 +79,7 @@ def place_of(graph: Any, config: Mapping[str, Any]) -> Place:
         (),
         saver=saver,
         thread_id=str(conf["thread_id"]),
-        ns=ns,
+        ns=stored_ns(inner, ns),
         pinned=conf.get("checkpoint_id") or (conf.get("checkpoint_map") or {}).get(ns),
         parents=parents,
         bump=bump_of(saver),

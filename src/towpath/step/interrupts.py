@@ -11,7 +11,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from towpath.constants import ERROR, INTERRUPT, NULL_TASK_ID, RESUME
+from towpath.constants import (
+    ERROR,
+    ERROR_SOURCE_NODE,
+    INTERRUPT,
+    NO_WRITES,
+    NULL_TASK_ID,
+    RESUME,
+)
 from towpath.errors import NothingToResumeError, UnknownInterruptError
 from towpath.step.state import State
 from towpath.step.tasks import Task
@@ -19,7 +26,7 @@ from towpath.types import Interrupt
 
 Pending = Mapping[str, Sequence[tuple[str, Any]]]
 # Writes that tell of a task, not by it.
-SPECIAL: Final = frozenset({INTERRUPT, RESUME, ERROR, "__error_source_node__"})
+SPECIAL: Final = frozenset({INTERRUPT, RESUME, ERROR, ERROR_SOURCE_NODE})
 ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -65,6 +72,11 @@ def open_questions(pending: Pending) -> dict[str, tuple[Interrupt[Any], ...]]:
 def is_done(writes: Sequence[tuple[str, Any]]) -> bool:
     """Whether these recorded writes say that their task has finished."""
     return any(channel not in SPECIAL for channel, _ in writes)
+
+
+def own_writes(writes: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """What a task itself wrote, of all that is recorded of it."""
+    return [w for w in writes if w[0] not in SPECIAL and w[0] != NO_WRITES]
 
 
 def accepted_answers(pending: Pending) -> dict[str, Any]:

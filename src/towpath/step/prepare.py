@@ -48,14 +48,15 @@ def woken(plan: Plan, updated: Iterable[str]) -> Sequence[str]:
 
 
 def due(state: State, spec: NodeSpec) -> tuple[str, ...]:
-    """The triggers of a node that are available and newer than it has seen."""
+    """The triggers of a node, if any of them makes it due."""
     triggers = spec.triggers
     if len(triggers) == 1:
         return triggers if fires(state, spec.name, triggers[0]) else ()
-    return tuple(t for t in triggers if fires(state, spec.name, t))
+    return triggers if any(fires(state, spec.name, t) for t in triggers) else ()
 
 
 def fires(state: State, name: str, trigger: str) -> bool:
+    """Whether a trigger is available and newer than the node has seen."""
     version = state.versions.get(trigger)
     if version is None:
         return False
@@ -76,7 +77,7 @@ def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
                 hint = nearest(send.node, plan.nodes)
                 raise UnknownNodeError(msg, hint=hint)
             continue
-        task = Task(spec, (PUSH, index), (PUSH,), origin)
+        task = Task(spec, (PUSH, index, False), (PUSH,), origin)
         task.input = send.arg
         if send.timeout is not None:
             task.timeout = send.timeout

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from towpath.constants import INTERRUPT, NO_WRITES
-from towpath.step.tasks import Task, Write, lasting_ns
+from towpath.step.tasks import Task, Write
 from towpath.types import Interrupt
 
 Keys = Sequence[str] | str
@@ -148,10 +148,7 @@ def child_config(task: Task, config: Mapping[str, Any]) -> dict[str, Any] | None
     if action is None or action.graph is None or action.graph.checkpointer is False:
         return None
     thread = config["configurable"].get("thread_id")
-    ns = task.ns
-    if action.graph.checkpointer is True:
-        ns = lasting_ns(ns)
-    return {"configurable": {"thread_id": thread, "checkpoint_ns": ns}}
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": task.ns}}
 
 
 def kept_writes(writes: Sequence[Write]) -> Sequence[Write]:
