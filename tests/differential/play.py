@@ -51,6 +51,15 @@ class Player:
             "recursion_limit": self.script.recursion_limit,
         }
         self.loop = asyncio.Runner() if self.asynchronous else None
+        children = [node for node in walk(self.graph) if node.child is not None]
+        self.hidden = normal.Hidden(
+            # A child called by a node's body: the peer guesses it from the function's
+            # closure before the node ran, we know it once it was called.
+            states={node.name for node in children if node.calls_child},
+            # A child that keeps its state: the peer's config leads to a namespace of
+            # the task, where there is nothing.
+            configs={node.name for node in children if node.child.persist},
+        )
 
     def play(self) -> list[Any]:
         """Play the whole script; stop after an error that is a race."""
@@ -93,8 +102,8 @@ class Player:
             chunks, snapshot = [], None
             # When two tasks of a step fail, the one that is told is a race, too.
             outcome = "fails" if _has_failures(self.graph) else outcome
-        self._note("run", outcome, normal.stream(chunks))
-        self._note("snapshot", normal.Placeholders().value(snapshot))
+        self._note("run", outcome, normal.stream(chunks, self.hidden))
+        self._note("snapshot", self._ids().value(snapshot))
 
     def _stream(self, given: Any, config: Any, chunks: list[normal.Chunk]) -> None:
         options: dict[str, Any] = {}
@@ -137,7 +146,7 @@ class Player:
         except Exception as raised:  # noqa: BLE001 any error is an outcome to compare
             self._note("edit", normal.error(raised))
             return
-        self._note("edit", normal.Placeholders().value(self._snapshot()))
+        self._note("edit", self._ids().value(self._snapshot()))
         if edit.proceed:
             self._run(None, self.config if edit.back == 0 else updated)
 
@@ -165,12 +174,15 @@ class Player:
                 return [one async for one in self.app.aget_state_history(config)]
 
             found = self.loop.run(collect())
-        return found if raw else normal.Placeholders().value(found)
+        return found if raw else self._ids().value(found)
 
     def _call(self, name: str, *args: Any, **options: Any) -> Any:
         if self.loop is None:
             return getattr(self.app, name)(*args, **options)
         return self.loop.run(getattr(self.app, f"a{name}")(*args, **options))
+
+    def _ids(self) -> normal.Placeholders:
+        return normal.Placeholders(self.hidden)
 
     def _note(self, *entry: Any) -> None:
         self.trace.append(entry)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -29,10 +29,29 @@ ERRORS = (
 Chunk = tuple[tuple[str, ...], str, Any]
 
 
+@dataclass(frozen=True)
+class Hidden:
+    """Nodes whose tasks are compared without their `state`, or its config."""
+
+    states: Container[str] = ()
+    configs: Container[str] = ()
+
+    def without_state(self, task: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        """Take the `state` out of a task that is to be compared without."""
+        state, name = task.get("state"), task.get("name")
+        if state is None or not isinstance(name, str):
+            return task
+        is_config = isinstance(state, Mapping) and "configurable" in state
+        if name in self.states or (is_config and name in self.configs):
+            return {**task, "state": None}
+        return task
+
+
 class Placeholders:
     """Replaces ids by numbers in order of first appearance."""
 
-    def __init__(self) -> None:
+    def __init__(self, hidden: Hidden | None = None) -> None:
+        self._hidden = hidden or Hidden()
         self._numbers: dict[str, str] = {}
 
     def text(self, text: str) -> str:
@@ -47,6 +66,7 @@ class Placeholders:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
+            value = self._hidden.without_state(value)
             return {
                 self.value(key): "<time>" if key in CLOCKS else self.value(item)
                 for key, item in sorted(value.items(), key=lambda pair: str(pair[0]))
@@ -86,14 +106,16 @@ def place(namespace: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part.split(":")[0] for part in namespace)
 
 
-def stream(chunks: Iterable[Chunk]) -> dict[tuple[str, ...], list[Any]]:
+def stream(
+    chunks: Iterable[Chunk], hidden: Hidden | None = None
+) -> dict[tuple[str, ...], list[Any]]:
     """Group chunks by namespace, each in an order that does not depend on timing."""
     runs: dict[tuple[str, ...], list[tuple[str, Any]]] = defaultdict(list)
     for namespace, mode, payload in chunks:
         runs[namespace].append((mode, payload))
     found: dict[tuple[str, ...], list[Any]] = defaultdict(list)
     for namespace, run in runs.items():
-        ids = Placeholders()
+        ids = Placeholders(hidden)
         found[place(namespace)].append(
             _order([(mode, ids.value(payload)) for mode, payload in run])
         )
