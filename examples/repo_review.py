@@ -24,6 +24,7 @@ import operator
 import os
 import re
 import shlex
+import shutil
 import stat
 import sys
 import time
@@ -660,8 +661,10 @@ def review(app: Any, args: argparse.Namespace) -> int:
 def resume_command(args: argparse.Namespace) -> str:
     """Write the command that goes on with the review."""
     target = f"{os.path.relpath(__file__)}:graph"
-    words = ["towpath", "resume", target, "--thread", args.thread, "--db", str(args.db)]
-    return shlex.join(words)
+    words = ["resume", target, "--thread", args.thread, "--db", str(args.db)]
+    # Inside a virtual environment that is not active, the program has no short name.
+    beside = [os.path.relpath(sys.executable), "-m", "towpath.cli"]
+    return shlex.join([*(["towpath"] if shutil.which("towpath") else beside), *words])
 
 
 def parse_args(words: list[str] | None = None) -> argparse.Namespace:

@@ -70,7 +70,7 @@ def test_failure_exits_with_1_and_says_what_and_how_to_go_on(towpath, last):
     failed = towpath.run("straight", {"count": 13}, "t")
     assert 1 == failed.exit_code
     assert "ValueError: thirteen is refused" in failed.stderr
-    assert "towpath resume graphs.py:straight --thread t" in failed.stderr
+    assert "resume graphs.py:straight --thread t" in failed.stderr
     assert "Traceback" not in failed.output
 
     failed = towpath.run("straight", {"count": 13}, "u", "--json")

@@ -7,9 +7,13 @@ With `--json`, standard output carries everything and standard error nothing.
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -270,5 +274,14 @@ def error_fields(error: BaseException) -> dict[str, Any]:
 
 def resume_command(target: str, thread: str, db: str) -> str:
     """Write the command that goes on with a thread."""
-    words = ["towpath", "resume", target, "--thread", thread, "--db", db]
-    return shlex.join(words)
+    words = ["resume", target, "--thread", thread, "--db", db]
+    return shlex.join([*program_words(), *words])
+
+
+def program_words() -> list[str]:
+    """Return the words that start this program where it was started from."""
+    if shutil.which("towpath"):
+        return ["towpath"]
+    if Path(sys.argv[0]).stem == "towpath":
+        return [sys.argv[0]]
+    return [os.path.relpath(sys.executable), "-m", "towpath.cli"]
