@@ -1,0 +1,565 @@
+"""The third driver: one thread, virtual time, and every fault on request.
+
+It obeys the same commands as the blocking and the asyncio driver. What those
+leave to threads, loops, clocks and disks, a seed decides here: which task goes
+on next, whether a lone task runs in place, how far storage lags behind the
+run. Waiting costs no time. A run can be made to lose a write, to be stopped,
+or to crash before its n-th command, and does so again whenever it is given
+the same seed.
+
+A node is a coroutine that is driven by hand. It can be overtaken wherever it
+awaits, before it is called, and before each of its branches. A blocking node
+runs to its end in one go; time that it spends in `Clock.sleep` puts off the
+moment at which its result arrives, not what its siblings do meanwhile.
+Subgraphs run under the same simulation and count into the same commands. What
+needs a real event loop (`asyncio.sleep` of more than nothing, `gather`) cannot
+be simulated: use `Clock.asleep`.
+
+A crash abandons the program where it stands: nothing is closed, what was left
+behind the run and not stored yet is lost, and what the saver holds is what the
+next run finds.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections import deque
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Coroutine,
+    Generator,
+    Mapping,
+    Sequence,
+)
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from towpath.call.attempt import attempt, awaiting, entered, run_blocking, started
+from towpath.call.scope import RunScope
+from towpath.drive.common import limits, runs_here
+from towpath.errors import NodeCancelledError
+from towpath.kernel.commands import (
+    Alarm,
+    Cancelled,
+    Expired,
+    Fetch,
+    FetchAll,
+    Flush,
+    Launch,
+    Persist,
+    Program,
+    Recall,
+    Record,
+    Remember,
+    Stop,
+    Wait,
+)
+from towpath.kernel.request import Chunk
+from towpath.pregel import finish
+from towpath.pregel.runs import Options, connect, prepare_run
+from towpath.step.tasks import Task
+from towpath.testing.world import (
+    PAUSE,
+    Backlog,
+    Clock,
+    Crash,
+    Delay,
+    DiskError,
+    Faults,
+    Journal,
+    Simulation,
+    SimulationError,
+    Turn,
+    turn,
+)
+
+__all__ = (
+    "Clock",
+    "Crash",
+    "DiskError",
+    "Faults",
+    "Journal",
+    "SimulationError",
+    "Trace",
+    "simulate",
+)
+
+class Process:
+    """A task on its way: its coroutine, and when it can go on."""
+
+    __slots__ = ("cancelled", "ended", "life", "task", "wake")
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.life: Coroutine[Turn, None, None] | None = None
+        self.wake = 0.0
+        self.ended = False
+        self.cancelled = False
+
+    def go_on(self, clock: Clock) -> None:
+        """Run up to the next point where others may overtake.
+
+        Time that passes in it is this task's own: it goes on later, and the
+        clock of the others has not moved.
+        """
+        assert self.life is not None
+        began = clock.now
+        wake = None
+        try:
+            if self.cancelled:
+                what = self.life.throw(CancelledError())
+            else:
+                what = self.life.send(None)
+            if isinstance(what, Delay):
+                wake = what.until
+            elif what is not None and what is not PAUSE:
+                raise SimulationError(
+                    f"node `{self.task.name}` waits for {what!r}, which needs an "
+                    "event loop; in a simulation await `Clock.asleep`"
+                )
+        except StopIteration:
+            self.ended = True
+        task, now = self.task, clock.now
+        if task.beat != task.started:
+            task.beat = now
+        if task.error is not None:
+            task.failed_at = now
+        self.wake = now if wake is None else wake
+        clock.now = began
+
+
+class SimulatedDriver:
+    """Obeys one program inside a simulation; the face of a blocking driver."""
+
+    def __init__(self, scope: RunScope, simulation: Simulation) -> None:
+        self.scope = scope
+        self.simulation = simulation
+        self.clock = simulation.clock
+        self.random = simulation.random
+        self.outbox: deque[Chunk] = deque()
+        self.events: list[Any] = []
+        self.processes: list[Process] = []
+        self.backlog = Backlog(simulation)
+        self.cancelled: BaseException | None = None
+        self.step_s = scope.req.step_timeout
+        self.step_started = 0.0
+        self.orders: dict[type, Callable[[Any], Any]] = {
+            Stop: self.stop,
+            Persist: self.persist,
+            Record: self.store,
+            Flush: lambda _: self.backlog.flush(),
+            Fetch: simulation.fetch,
+            FetchAll: simulation.fetch,
+            Recall: lambda c: c.cache.get(c.keys),
+            Remember: lambda c: c.cache.set({c.key: (c.writes, c.ttl)}),
+        }
+
+    def emit(self, chunk: Chunk) -> None:
+        """Take a chunk."""
+        self.outbox.append(chunk)
+
+    def run(self, program: Program[Any]) -> Any:
+        """Obey a program to its end and return what it returns."""
+        steps = self.stream(program)
+        try:
+            while True:
+                next(steps)
+        except StopIteration as stop:
+            return stop.value
+
+    def stream(self, program: Program[Any]) -> Generator[Chunk, None, Any]:
+        """Obey a program in place; yield chunks as they come."""
+        turns = self.turns(program)
+        try:
+            while True:
+                item = next(turns)
+                if isinstance(item, tuple):
+                    yield item
+                elif isinstance(item, Delay):
+                    self.clock.now = max(self.clock.now, item.until)
+        except StopIteration as stop:
+            return stop.value
+        finally:
+            turns.close()
+
+    def turns(self, program: Program[Any]) -> Generator[Turn | Chunk, None, Any]:
+        """Obey a program; yield chunks, and where others may go on first."""
+        self.scope.base = copy_context()
+        try:
+            command = next(program)
+            while True:
+                try:
+                    yield from self.told()
+                    yield PAUSE
+                    reply = yield from self.obey(command)
+                except Crash:
+                    raise
+                except (GeneratorExit, KeyboardInterrupt, CancelledError) as error:
+                    if not self.simulation.dead:
+                        self.close(program, command, error)
+                    raise
+                except BaseException as error:
+                    command = program.throw(error)
+                else:
+                    command = program.send(reply)
+        except StopIteration as stop:
+            yield from self.told()
+            return stop.value
+        finally:
+            self.note_left()
+
+    def note_left(self) -> None:
+        """What still runs when a run is over, unless nothing could stop it."""
+        if not self.simulation.dead:
+            left = [p.task.name for p in self.processes if not p.task.abandoned]
+            self.simulation.journal.left.extend(left)
+
+    def told(self) -> Generator[Chunk, None, None]:
+        while self.outbox:
+            chunk = self.outbox.popleft()
+            if chunk[1] == "debug":
+                chunk[2]["timestamp"] = self.clock.text()
+            yield chunk
+
+    def close(self, program: Program[Any], command: Any, error: BaseException) -> None:
+        """The caller wants no more: let the program end in order."""
+        self.cancelled = error
+        self.scope.closed = True
+        self.events.append(Cancelled(error))
+        try:
+            if isinstance(command, Launch) and self.processes:
+                command = program.send(())  # they are on their way
+            while True:
+                try:
+                    reply = self.at_once(self.obey(command))
+                except Exception as failure:
+                    command = program.throw(failure)
+                else:
+                    command = program.send(reply)
+        except StopIteration:
+            pass
+        except BaseException as raised:
+            if raised is not error:
+                raise
+
+    def at_once(self, steps: Generator[Turn | Chunk, None, Any]) -> Any:
+        """Go through these turns when nobody else has any and nobody listens."""
+        try:
+            while True:
+                item = next(steps)
+                if isinstance(item, Delay):
+                    self.clock.now = max(self.clock.now, item.until)
+        except StopIteration as stop:
+            return stop.value
+
+    def obey(self, command: Any) -> Generator[Turn | Chunk, None, Any]:
+        """Do what a command says."""
+        self.simulation.count(command)
+        self.backlog.advance()
+        if type(command) is Wait:
+            return (yield from self.wait(command))
+        if type(command) is Launch:
+            return (yield from self.launch(command))
+        return self.orders[type(command)](command)
+
+    # -- tasks --------------------------------------------------------------
+
+    def launch(self, command: Launch) -> Generator[Turn | Chunk, None, Sequence[Any]]:
+        """Line tasks up; a lone one may also run to its end right here."""
+        if self.cancelled is not None:
+            return (Cancelled(self.cancelled),)
+        tasks = command.tasks
+        self.step_started = self.clock.now
+        self.processes.extend(map(Process, tasks))
+        lone = len(tasks) == 1 and runs_here(self.scope, tasks[0])
+        if not lone or self.coin():
+            return ()
+        while True:
+            done = yield from self.go_on()
+            if done is not None:
+                return (done,)
+
+    def wait(self, command: Wait) -> Generator[Turn | Chunk, None, Sequence[Any]]:
+        """Let tasks go on, and time pass, until there is an event, or several."""
+        while True:
+            yield from self.told()
+            due = self.due(command)
+            if due is not None and not (self.ready() and self.coin()):
+                return (due,)
+            if self.events and not (self.ready() and self.coin()):
+                events, self.events = self.events, []
+                return events
+            done = yield from self.go_on(command)
+            if done is not None and not done.abandoned:
+                self.events.append(done)
+
+    def coin(self) -> bool:
+        return self.random.random() < 0.5
+
+    def go_on(
+        self, command: Wait | None = None
+    ) -> Generator[Turn | Chunk, None, Task | None]:
+        """Let one task take a turn, or time pass; return the task if it is done."""
+        ready = self.ready()
+        if not ready:
+            yield Delay(self.next_moment(command))
+            return None
+        process = self.random.choice(ready)
+        if not process.ended:
+            if process.life is None:
+                self.begin(process)
+            process.go_on(self.clock)
+            self.simulation.alive()
+            yield PAUSE
+        if process.ended and process.wake <= self.clock.now:
+            self.processes.remove(process)
+            self.note_finished(process.task)
+            return process.task
+        return None
+
+    def note_finished(self, task: Task) -> None:
+        plain = task.error is None and not task.halted and not task.abandoned
+        if plain and self.scope.req.saver is not None:
+            self.simulation.journal.finished.add(task.id)
+
+    def ready(self) -> list[Process]:
+        """The tasks whose turn it could be, within the width of the run."""
+        begun = [p for p in self.processes if p.life is not None]
+        ready = [p for p in begun if p.wake <= self.clock.now]
+        waiting = [p for p in self.processes if p.life is None]
+        width = self.scope.config.get("max_concurrency")
+        if width:
+            busy = sum(not p.task.abandoned for p in begun)
+            waiting = waiting[:1] if busy < width else []
+        return ready + waiting
+
+    def next_moment(self, command: Wait | None) -> float:
+        moments = [p.wake for p in self.processes if p.life is not None]
+        if command is not None:
+            moments += [moment for moment, _ in self.deadlines(command)]
+        if not moments:
+            raise SimulationError("the run waits for what will never come")
+        return min(moments)
+
+    def due(self, command: Wait) -> Expired | Alarm | None:
+        """The first deadline that has passed, as an event."""
+        now = self.clock.now
+        passed = [entry for entry in self.deadlines(command) if entry[0] <= now]
+        if not passed:
+            return None
+        _, event = min(passed, key=lambda entry: entry[0])
+        if isinstance(event, Expired) and event.task is not None:
+            event.task.failed_at = now
+            event.elapsed = now - event.task.started
+        return event
+
+    def deadlines(self, command: Wait) -> list[tuple[float, Expired | Alarm]]:
+        found: list[tuple[float, Expired | Alarm]] = []
+        if command.until is not None:
+            found.append((command.until, Alarm()))
+        if self.step_s is not None and command.tasks:
+            found.append(
+                (self.step_started + self.step_s, Expired(None, "step", self.step_s))
+            )
+        for task in command.tasks:
+            for kind, moment in limits(task):
+                found.append((moment, Expired(task, kind, 0.0)))
+        return found
+
+    def begin(self, process: Process) -> None:
+        task = process.task
+        self.simulation.journal.ran.append((task.name, task.id))
+        if task.timeout is not None or task.spec.retry:
+            task.start_clock(self.clock.now)
+        process.life = self.live(process)
+
+    async def live(self, process: Process) -> None:
+        """One attempt of one task."""
+        scope, task = self.scope, process.task
+        if self.random.random() < 0.25 and task.spec.simple:
+            run_blocking(scope, task)  # the short way that bare functions take
+        else:
+            await self.general(process)
+        if task.error is not None:
+            task.jitter = self.random.random()
+
+    async def general(self, process: Process) -> None:
+        scope, task = self.scope, process.task
+        context = started(scope, task)
+        ctx = entered(scope, context)
+        steps = attempt(scope, task, context)
+        try:
+            call = next(steps)
+            while True:
+                try:
+                    value = await awaiting(call, ctx, in_place)
+                except BaseException as error:
+                    call = steps.throw(self.told_apart(process, error))
+                else:
+                    call = steps.send(value)
+        except StopIteration:
+            pass
+
+    def told_apart(self, process: Process, error: BaseException) -> BaseException:
+        """Tell a node that cancelled itself from one that is cancelled."""
+        if isinstance(error, CancelledError) and not process.cancelled:
+            own = NodeCancelledError(process.task.name)
+            own.__cause__ = error
+            return own
+        return error
+
+    def stop(self, command: Stop) -> Sequence[Task]:
+        """Take back what has not begun, and cancel the rest where it waits."""
+        dropped = []
+        for process in list(self.processes):
+            if process.task not in command.tasks:
+                continue
+            if process.life is None:
+                self.processes.remove(process)
+                dropped.append(process.task)
+            elif not process.ended:
+                process.cancelled = True
+                process.wake = self.clock.now
+        return tuple(dropped)
+
+    # -- storage ------------------------------------------------------------
+
+    def persist(self, command: Persist) -> tuple[str, str]:
+        reply = self.clock.stamp(command)
+        if command.how != "hold":
+            self.store(command)
+        return reply
+
+    def store(self, command: Persist | Record) -> None:
+        if command.how == "behind":
+            self.backlog.submit(command)
+        else:
+            self.backlog.flush()
+            self.simulation.store(command)
+
+
+async def in_place(job: Callable[[], Any]) -> Any:
+    """Make a blocking call of a node, when its turn comes."""
+    await turn(PAUSE)
+    return job()
+
+
+class AwaitedDriver:
+    """The face of an asyncio driver: a run inside a node that awaits it."""
+
+    def __init__(self, scope: RunScope, simulation: Simulation) -> None:
+        self.driver = SimulatedDriver(scope, simulation)
+        self.emit = self.driver.emit
+
+    async def stream(
+        self, program: Program[Any], outcome: list[Any]
+    ) -> AsyncGenerator[Chunk, None]:
+        """Obey a program while the task around it takes turns with others."""
+        turns = self.driver.turns(program)
+        try:
+            item = next(turns)
+            while True:
+                try:
+                    if isinstance(item, tuple):
+                        yield item
+                    else:
+                        await turn(item)
+                except CancelledError as error:
+                    item = turns.throw(error)
+                else:
+                    item = next(turns)
+        except StopIteration as stop:
+            outcome.append(stop.value)
+        finally:
+            turns.close()
+
+
+@dataclass(slots=True)
+class Trace:
+    """How a simulated run went.
+
+    `status` is how the run ended, or "crashed", "stopped" or "failed", with
+    the `error` that came out. `chunks` are in the form that was asked for.
+    """
+
+    status: str
+    value: Any
+    error: BaseException | None
+    chunks: list[Any]
+    journal: Journal
+
+
+def simulate(
+    graph: Any,
+    input: Any,  # noqa: A002 - the name it has in `invoke`
+    config: Mapping[str, Any] | None = None,
+    *,
+    seed: int = 0,
+    crash_at: int | None = None,
+    faults: Faults | None = None,
+    clock: Clock | None = None,
+    **options: Any,
+) -> Trace:
+    """Run a graph under the simulator.
+
+    `crash_at` is the number of the command before which the process dies,
+    counted from 0 over the run and its subgraphs. `options` are those of
+    `stream`; without a `stream_mode` nobody listens, as in `invoke`. Whatever
+    comes out of the run is in the trace; nothing is raised.
+    """
+    faults = faults or Faults()
+    simulation = Simulation(seed, clock or Clock(), faults, crash_at)
+    trace = Trace("crashed", None, None, [], simulation.journal)
+    listens = "stream_mode" in options
+    chosen = Options(**{"stream_mode": "values", **options})
+    try:
+        made = prepare_run(graph, input, config, chosen, streams=listens)
+        made.scope.drivers = Drivers(simulation)
+        driver = SimulatedDriver(made.scope, simulation)
+        connect(made, driver.emit)
+        play(driver, made, trace)
+    except Crash:
+        pass
+    except BaseException as error:
+        trace.error = error
+        stopped = isinstance(error, CancelledError) and faults.cancels
+        trace.status = "stopped" if stopped else "failed"
+    if simulation.dead:
+        trace.status, trace.error = "crashed", None
+    simulation.dead = True  # nothing that is left behind may do any more
+    return trace
+
+
+def play(driver: SimulatedDriver, made: finish.Run, trace: Trace) -> None:
+    """Take the turns of a whole run."""
+    faults, commands = driver.simulation.faults, driver.simulation.journal.commands
+    turns = driver.turns(made.program())
+    try:
+        while True:
+            item = next(turns)
+            if isinstance(item, tuple):
+                if made.format.wants(item):
+                    trace.chunks.append(made.format.shape(item))
+            elif isinstance(item, Delay):
+                driver.clock.now = max(driver.clock.now, item.until)
+            if faults.stop_at is not None and len(commands) >= faults.stop_at:
+                trace.status = "stopped"
+                if faults.cancels:
+                    turns.throw(CancelledError())
+                turns.close()
+                return
+    except StopIteration as stop:
+        outcome = stop.value
+        trace.status = outcome.status
+        trace.value = finish.result(made, outcome, Options(stream_mode="values"))
+
+
+class Drivers:
+    """Has runs inside nodes driven by the same simulation."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.blocking = partial(SimulatedDriver, simulation=simulation)
+        self.looping = partial(AwaitedDriver, simulation=simulation)

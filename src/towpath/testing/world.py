@@ -1,0 +1,240 @@
+"""What a simulation is made of besides the driver: time, faults, storage, a diary.
+
+Nothing here depends on anything but the seed: the clock moves when somebody
+waits, ids follow the clock, and storage behind a run advances by chance.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from random import Random
+from types import coroutine
+from typing import Any, Final
+
+from towpath.constants import CONF, NULL_TASK_ID
+from towpath.drive.common import BACKLOG, captured, saver_call
+from towpath.kernel.commands import Fetch, FetchAll, Persist, Record
+from towpath.step.interrupts import is_done
+
+EPOCH: Final = datetime(2024, 1, 1, tzinfo=UTC)
+Address = tuple[str | None, str, str | None]
+
+
+class Crash(BaseException):  # noqa: N818 - no error of the program under test
+    """The process has died; nothing of this run may do anything any more."""
+
+
+class DiskError(OSError):
+    """A storage call that a simulation made fail."""
+
+
+class SimulationError(RuntimeError):
+    """The program under test does what cannot be simulated, or waits for ever."""
+
+
+class Delay:
+    """Yielded by what goes on at a moment and not before."""
+
+    __slots__ = ("until",)
+
+    def __init__(self, until: float) -> None:
+        self.until = until
+
+
+class Pause:
+    """Yielded by what goes on at once, when its turn comes."""
+
+
+PAUSE: Final = Pause()
+Turn = Pause | Delay
+
+
+@coroutine
+def turn(what: Turn) -> Generator[Turn, None, None]:
+    """Let others go on first."""
+    yield what
+
+
+class Clock:
+    """Virtual time, and ids that follow it.
+
+    Share one clock between runs on the same thread of state, so that ids of a
+    run that crashed are never given out again.
+    """
+
+    def __init__(self, now: float = 1.0) -> None:
+        self.now = now
+        self.ids = 0
+
+    def sleep(self, seconds: float) -> None:
+        """Spend time in a blocking node."""
+        self.now += seconds
+
+    async def asleep(self, seconds: float) -> None:
+        """Spend time in an async node, while others go on."""
+        await turn(Delay(self.now + seconds))
+
+    def text(self) -> str:
+        return (EPOCH + timedelta(seconds=self.now)).isoformat()
+
+    def stamp(self, command: Persist) -> tuple[str, str]:
+        """Give a checkpoint an id, greater than all before, and a time."""
+        checkpoint = command.checkpoint
+        if "id" not in checkpoint:
+            self.ids += 1
+            digits = f"{self.ids:012x}"
+            checkpoint["id"] = f"{digits[:8]}-{digits[8:]}-6000-8000-000000000000"
+            checkpoint["ts"] = self.text()
+        return checkpoint["id"], checkpoint["ts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What goes wrong in a run, by the number of the effect, from 0.
+
+    `stores` are storage calls that fail and `fetches` reads that fail; `lag`
+    is the chance, at every command, that what is left behind the run stays
+    there; before command `stop_at` the caller closes the stream, or cancels
+    with `CancelledError` if `cancels`.
+    """
+
+    stores: frozenset[int] = frozenset()
+    fetches: frozenset[int] = frozenset()
+    lag: float = 0.5
+    stop_at: int | None = None
+    cancels: bool = False
+
+
+@dataclass(slots=True)
+class Journal:
+    """What a simulation did, for laws to be checked on.
+
+    `ran` are names and ids of tasks in the order they began, `finished` the
+    ids of those that came to a result, `saved` of those whose result is
+    stored. `stored` are the checkpoints known to be stored, and `orphans`
+    writes and checkpoints stored under one that is not. `left` are the tasks
+    that were still running when their run was over.
+    """
+
+    commands: list[str] = field(default_factory=list)
+    ran: list[tuple[str, str]] = field(default_factory=list)
+    finished: set[str] = field(default_factory=set)
+    saved: set[str] = field(default_factory=set)
+    stored: set[Address] = field(default_factory=set)
+    orphans: list[tuple[str, Address]] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    stores: int = 0
+    fetches: int = 0
+
+    def note(self, command: Persist | Record) -> None:
+        """A storage call has succeeded."""
+        place = address(command.config)
+        if place[2] is not None and place not in self.stored:
+            self.orphans.append((type(command).__name__, place))
+        if isinstance(command, Persist):
+            self.stored.add((*place[:2], command.checkpoint["id"]))
+            results = [(task, writes) for task, _, writes in command.writes]
+        else:
+            results = [(command.task_id, command.writes)]
+        for task, writes in results:
+            if task != NULL_TASK_ID and is_done(writes):
+                self.saved.add(task)
+
+
+def address(config: Mapping[str, Any]) -> Address:
+    conf = config[CONF]
+    return conf["thread_id"], conf.get("checkpoint_ns", ""), conf.get("checkpoint_id")
+
+
+class Simulation:
+    """What all runs of one simulation share: seed, clock, faults, commands."""
+
+    def __init__(
+        self, seed: int, clock: Clock, faults: Faults, crash_at: int | None
+    ) -> None:
+        self.random = Random(seed)  # noqa: S311 - reproducible is the point
+        self.clock = clock
+        self.faults = faults
+        self.crash_at = crash_at
+        self.journal = Journal()
+        self.dead = False
+
+    def alive(self) -> None:
+        if self.dead:
+            raise Crash
+
+    def count(self, command: object) -> None:
+        """Note that a command is about to be obeyed; crash if it is its turn."""
+        self.alive()
+        commands = self.journal.commands
+        if len(commands) == self.crash_at:
+            self.dead = True
+            raise Crash
+        commands.append(type(command).__name__)
+
+    def store(self, command: Persist | Record) -> None:
+        """Make a storage call, unless it is one that fails."""
+        journal = self.journal
+        journal.stores += 1
+        if journal.stores - 1 in self.faults.stores:
+            raise DiskError("the disk is full")
+        method, args, kwargs = saver_call(command)
+        getattr(command.saver, method)(*args, **kwargs)
+        journal.note(command)
+
+    def fetch(self, command: Fetch | FetchAll) -> Any:
+        """Read from a saver, unless it is a read that fails."""
+        journal = self.journal
+        journal.fetches += 1
+        if journal.fetches - 1 in self.faults.fetches:
+            raise DiskError("the disk cannot be read")
+        method, args, kwargs = saver_call(command)
+        found = getattr(command.saver, method)(*args, **kwargs)
+        if isinstance(command, FetchAll):
+            found = list(found)
+        for saved in found if isinstance(found, list) else [found]:
+            if saved is not None:
+                journal.stored.add(address(saved.config))
+        return found
+
+
+class Backlog:
+    """Storage calls left behind a run. They are made in order, at any time."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        self.calls: deque[Persist | Record] = deque()
+        self.error: BaseException | None = None
+
+    def submit(self, command: Persist | Record) -> None:
+        while len(self.calls) >= BACKLOG:
+            self.store_next()
+        self.check()
+        self.calls.append(captured(command))
+
+    def store_next(self) -> None:
+        command = self.calls.popleft()
+        if self.error is None:
+            try:
+                self.simulation.store(command)
+            except BaseException as error:
+                self.error = error
+
+    def advance(self) -> None:
+        """Let some of it be stored, as chance has it."""
+        simulation = self.simulation
+        while self.calls and simulation.random.random() >= simulation.faults.lag:
+            self.store_next()
+
+    def flush(self) -> None:
+        while self.calls:
+            self.store_next()
+        self.check()
+
+    def check(self) -> None:
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
