@@ -23,8 +23,10 @@ from towpath.context import current
 @cache
 def install() -> None:
     """Make threads started by a node inherit its context; once per process."""
-    threading.Thread.start = inheriting(threading.Thread.start)  # type: ignore[method-assign]
-    ThreadPoolExecutor.submit = submitting(ThreadPoolExecutor.submit)  # type: ignore[method-assign,assignment]
+    start = inheriting(threading.Thread.start)
+    threading.Thread.start = start  # type: ignore[method-assign,assignment]
+    submit = submitting(ThreadPoolExecutor.submit)
+    ThreadPoolExecutor.submit = submit  # type: ignore[method-assign]
 
 
 def inheriting(start: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -46,7 +48,7 @@ def inheriting(start: Callable[[Any], None]) -> Callable[[Any], None]:
 def is_worker(thread: Any) -> bool:
     target = getattr(thread, "_target", None)
     return (
-        getattr(thread, "serves_many", False) or target is pool_module._worker  # type: ignore[attr-defined] # noqa: SLF001
+        getattr(thread, "serves_many", False) or target is pool_module._worker  # noqa: SLF001
     )
 
 

@@ -98,6 +98,15 @@ class RunScope:
         for variable, value in self.ambient:
             self.base.run(variable.set, value)
 
+    def abandoned(self) -> bool:
+        """Whether a run around this one has been closed by its caller."""
+        outer = self.outer
+        while outer is not None:
+            if outer.closed:
+                return True
+            outer = outer.outer
+        return False
+
 
 class TaskContext:
     """The ambient task: one attempt of one node, as user code sees it."""

@@ -30,6 +30,7 @@ from towpath.drive.common import (
     saver_call,
     stamp,
 )
+from towpath.errors import NodeCancelledError
 from towpath.kernel.commands import (
     Cancelled,
     Fetch,
@@ -219,6 +220,8 @@ class LoopDriver:
     async def launch(self, command: Launch) -> Sequence[Any]:
         """Await a lone task here; make asyncio tasks of several."""
         tasks = command.tasks
+        if self.cancelled is None and self.scope.abandoned():
+            self.cancelled = NodeCancelledError(self.scope.plan.name)
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and runs_here(self.scope, tasks[0]):

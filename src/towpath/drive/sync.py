@@ -30,6 +30,7 @@ from towpath.drive.common import (
     saver_call,
     stamp,
 )
+from towpath.errors import NodeCancelledError
 from towpath.kernel.commands import (
     Cancelled,
     Fetch,
@@ -205,6 +206,8 @@ class SyncDriver:
     def launch(self, command: Launch) -> Sequence[Any]:
         """Run a lone task here; give several to the lanes."""
         tasks, scope = command.tasks, self.scope
+        if self.cancelled is None and self.scope.abandoned():
+            self.cancelled = NodeCancelledError(self.scope.plan.name)
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and runs_here(scope, tasks[0]):

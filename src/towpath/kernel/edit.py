@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from towpath.constants import END, INPUT, INTERRUPT, NULL_TASK_ID, START
+from towpath.constants import END, INPUT, INTERRUPT, NULL_TASK_ID, PULL, START
 from towpath.errors import (
     AmbiguousUpdateError,
     InvalidUpdateError,
@@ -28,6 +28,7 @@ from towpath.step.apply import apply
 from towpath.step.interrupts import SPECIAL, is_done, own_writes
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
+from towpath.step.project import kept_writes
 from towpath.step.state import State, open_state, to_checkpoint
 from towpath.step.tasks import Origin, Task, Write, path_key, pull_path
 from towpath.step.writes import updates_of
@@ -89,6 +90,7 @@ def update(
         names.update(*(plan.listeners.get(channel, ()) for channel, _ in task.writes))
     done = finished(tasks, pending, keep=True) if unfinished else []
     done = [task for task in done if task.writes and task.name not in names]
+    yield from record_stand_ins(session, acting, tasks, pending)
     apply(plan, session.state, [*done, *acting])
     return (yield from committed(session, "update"))
 
@@ -217,6 +219,21 @@ def run_writers(tasks: Sequence[Task]) -> Program[None]:
             arrived = [event for event in (yield Wait((task,))) if event is task]
         if task.error is not None:
             raise task.error
+
+
+def record_stand_ins(
+    session: Session,
+    acting: Sequence[Task],
+    tasks: Sequence[Task],
+    pending: Mapping[str, Sequence[Write]],
+) -> Program[None]:
+    """Record an update as the result of the planned task that it stands for."""
+    planned = {task.name: task for task in tasks if task.path[0] == PULL}
+    for task in acting:
+        stood_for = planned.get(task.name)
+        if stood_for is not None and not is_done(pending.get(stood_for.id, ())):
+            path = path_key(stood_for.path)
+            yield from session.record(stood_for.id, path, kept_writes(task.writes))
 
 
 def committed(session: Session, source: str) -> Program[dict[str, Any]]:
