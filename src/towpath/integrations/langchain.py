@@ -17,7 +17,6 @@ import os
 from collections.abc import (
     AsyncGenerator,
     Awaitable,
-    Callable,
     Generator,
     Iterator,
     Mapping,
@@ -98,7 +97,17 @@ def trace(scope: RunScope) -> Bridge | None:
         scope.config = {**scope.config, "callbacks": callbacks}
     if not (callbacks or hears or traced_anyway()):
         return None
-    return Bridge(scope, callbacks, MessageTap(scope) if hears else None)
+    tap = MessageTap(scope, outer_tap()) if hears else None
+    return Bridge(scope, callbacks, tap)
+
+
+def outer_tap() -> MessageTap | None:
+    """The tap of the run around, if that hears what runs in its nodes."""
+    task = current.get()
+    if not isinstance(task, TaskContext) or task.scope.trace is None:
+        return None
+    inner = "messages" in task.scope.inner_modes
+    return cast("MessageTap | None", task.scope.trace.tap) if inner else None
 
 
 def traced_anyway() -> bool:
@@ -153,8 +162,7 @@ class Bridge:
         except BaseException as error:
             self.run.on_chain_error(error)
             raise
-        tell, said = self.end(outcome)
-        tell(said)
+        self.end(outcome)
         return outcome
 
     async def adrive(
@@ -169,8 +177,7 @@ class Bridge:
         except BaseException as error:
             await self.run.on_chain_error(error)
             raise
-        tell, said = self.end(outcome[0])
-        await tell(said)
+        await self.end(outcome[0])
 
     def opened(self, kind: type[CallbackManager | AsyncCallbackManager]) -> Any:
         """Start the graph's run; what an async manager returns is awaited."""
@@ -188,17 +195,17 @@ class Bridge:
             None,
             given,
             name=name,
-            run_id=config.get("run_id"),  # type: ignore[arg-type]
+            run_id=config.get("run_id"),
         )
 
-    def end(self, outcome: Outcome) -> tuple[Callable[[Any], Any], Any]:
-        """How to tell of the run's end, and what.
+    def end(self, outcome: Outcome) -> Any:
+        """Tell of the run's end; what an async manager returns is awaited.
 
         A nested run that stopped on a question raises it in the task around.
         """
         if outcome.status != "done" and self.scope.req.nested:
-            return self.run.on_chain_error, GraphInterrupt(outcome.interrupts)
-        return self.run.on_chain_end, outcome.value
+            return self.run.on_chain_error(GraphInterrupt(outcome.interrupts))
+        return self.run.on_chain_end(outcome.value)
 
     # -- attempts -------------------------------------------------------------
 
@@ -222,8 +229,7 @@ class Bridge:
         """Tell how the attempt ended."""
         try:
             if context.local is not None:
-                tell, said = self.left(task, context)
-                tell(said)
+                self.left(task, context)
         except BaseException as error:
             spoil(task, error)
 
@@ -231,8 +237,7 @@ class Bridge:
         """Async twin of `leave`."""
         try:
             if context.local is not None:
-                tell, said = self.left(task, context)
-                await tell(said)
+                await self.left(task, context)
         except BaseException as error:
             spoil(task, error)
 
@@ -248,22 +253,20 @@ class Bridge:
             given = task.spec.trace.process_inputs(given)
         return manager.on_chain_start(None, given, name=task.name)
 
-    def left(
-        self, task: Task, context: TaskContext
-    ) -> tuple[Callable[[Any], Any], Any]:
-        """How to tell of an attempt's end, and what."""
+    def left(self, task: Task, context: TaskContext) -> Any:
+        """Tell of an attempt's end; what an async manager returns is awaited."""
         run = context.local.run
         if task.halted:
-            return run.on_chain_error, GraphInterrupt(task.interrupts)
+            return run.on_chain_error(GraphInterrupt(task.interrupts))
         if task.error is not None:
-            return run.on_chain_error, task.error
+            return run.on_chain_error(task.error)
         if self.tap is not None and not task.abandoned:
             metadata = {**self.metadata, **task.spec.metadata, **facts(task)}
             self.tap.returned(task, metadata)
         output = context.output
         if task.spec.trace is not None and task.spec.trace.process_outputs is not None:
             output = task.spec.trace.process_outputs(output)
-        return run.on_chain_end, output
+        return run.on_chain_end(output)
 
     # -- path functions -------------------------------------------------------
 

@@ -24,20 +24,24 @@ OURS: Final = ("seq:step:", "graph:step:")
 
 
 class MessageTap(BaseCallbackHandler):
-    """Sends the messages of one run's nodes to those who stream it."""
+    """Sends the messages of one run's nodes to those who stream it.
+
+    `outer` is the tap of a run further out that this one's messages go to as
+    well: what one of them has sent is not sent again by the other.
+    """
 
     run_inline = True  # in the order of the tokens, also in async runs
     ignore_chain = True
     ignore_agent = True
     ignore_retriever = True
 
-    def __init__(self, scope: RunScope) -> None:
+    def __init__(self, scope: RunScope, outer: MessageTap | None = None) -> None:
         self.scope = scope
         ns = scope.req.ns
         self.ns = tuple(ns.split("|")) if ns else ()
         self.models: dict[UUID, dict[str, Any]] = {}
         self.streaming: set[UUID] = set()
-        self.seen: set[str] = set()
+        self.seen: set[str] = set() if outer is None else outer.seen
 
     def tap_output_iter(self, run_id: UUID, output: Iterator[Any]) -> Iterator[Any]:
         del run_id
@@ -116,6 +120,10 @@ class MessageTap(BaseCallbackHandler):
                     if message.id in given:
                         continue
                 self.once(message, metadata)
+
+    def pushed(self, message: BaseMessage, metadata: dict[str, Any]) -> None:
+        """Send a message that a node pushes before it returns."""
+        self.once(message, metadata)
 
     def once(self, message: BaseMessage, metadata: dict[str, Any]) -> None:
         if isinstance(message, RemoveMessage) or message.id in self.seen:
