@@ -20,7 +20,7 @@ MODULE_LINES = 600
 FUNCTION_LINES = 60
 PARAMETERS = 8
 TWIN_LINES = 8
-DUPLICATE_LINES = 6
+DUPLICATE_LINES = 8
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

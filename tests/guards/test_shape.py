@@ -32,7 +32,7 @@ def many(statement: str, count: int) -> str:
             f"def f():\n{many('x = 1', 9)}\nasync def af():\n{many('y = 1', 9)}",
             "f: twins, both with bodies over 8 lines",
         ),
-        (f"def f():\n{many('x = 1', 6)}\ndef g():\n{many('x = 1', 6)}", "has the body"),
+        (f"def f():\n{many('x = 1', 8)}\ndef g():\n{many('x = 1', 8)}", "has the body"),
     ],
 )
 def test_a_module_out_of_shape_is_reported(tmp_path, capsys, text, fault):
