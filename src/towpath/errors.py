@@ -320,6 +320,12 @@ class StalledJoinError(TowpathError):
 _INVALID_RESUME = "_towpath_invalid_resume"
 
 
+class VanishedNodeError(TowpathError):
+    """A stopped thread waits for a node that the graph no longer has."""
+
+    code = "TP-305"
+
+
 def mark_invalid_resume(error: BaseException) -> None:
     """Note on an error that it refuses an answer given to `interrupt()`."""
     setattr(error, _INVALID_RESUME, True)

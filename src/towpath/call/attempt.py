@@ -96,7 +96,10 @@ def simple_attempt(scope: RunScope, task: Task, context: TaskContext) -> None:
     try:
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
-        output = ctx.run(spec.call, task.input)
+        try:
+            output = ctx.run(spec.call, task.input)
+        except ParentCommand as error:
+            output = for_here(scope, error)
         if type(output) not in PLAIN:
             refuse_async(output, task.name)
             if is_runnable(output):
@@ -206,7 +209,8 @@ def branch_view(
     assert state is not None
     values = fresh_values(scope.plan, state, writes)
     pad = Scratchpad(task.origin.step, scope.req.limit)
-    return read(scope.plan, values, view, pad)
+    containers = state.containers.union(channel for channel, _ in writes)
+    return read(scope.plan, values, view, pad, containers)
 
 
 def for_here(scope: RunScope, error: ParentCommand) -> Command[Any]:

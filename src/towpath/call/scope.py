@@ -143,15 +143,14 @@ class TaskContext:
         task.asked += 1
         if index < len(task.answers):
             return check_answer(response_schema, task.answers[index])
-        if task.fresh_answers:
-            answer, *rest = task.fresh_answers
-            checked = check_answer(response_schema, answer)
-            task.answers = (*task.answers, answer)
-            task.fresh_answers = tuple(rest)
+        own = question_id(task.ns, index)
+        if own in req.answers:
+            checked = check_answer(response_schema, req.answers[own])
+            task.answers = (*task.answers, req.answers[own])
             return checked
         question = Interrupt(
             value=value,
-            id=question_id(task.ns, index),
+            id=own,
             response_schema=answer_schema(response_schema),
         )
         self.park(GraphInterrupt((question,)))

@@ -33,6 +33,7 @@ from towpath.drive.common import (
 from towpath.errors import NodeCancelledError
 from towpath.kernel.commands import (
     Cancelled,
+    Closed,
     Fetch,
     FetchAll,
     Flush,
@@ -168,9 +169,10 @@ class LoopDriver:
         self, program: Program[Any], command: Any, error: BaseException
     ) -> None:
         """The caller wants no more: let the program end in order."""
-        self.cancelled = error
+        reason = Closed() if isinstance(error, GeneratorExit) else error
+        self.cancelled = reason
         self.scope.closed = True
-        self.events.append(Cancelled(error))
+        self.events.append(Cancelled(reason))
         try:
             while True:
                 try:
@@ -183,7 +185,7 @@ class LoopDriver:
         except StopIteration:
             pass
         except BaseException as raised:
-            if raised is not error:
+            if raised is not reason:
                 raise
 
     async def obey(self, command: Any) -> Any:

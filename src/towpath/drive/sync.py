@@ -33,6 +33,7 @@ from towpath.drive.common import (
 from towpath.errors import NodeCancelledError
 from towpath.kernel.commands import (
     Cancelled,
+    Closed,
     Fetch,
     FetchAll,
     Flush,
@@ -180,9 +181,10 @@ class SyncDriver:
         A closed generator could not store anything, so the end of the run
         reaches the program as an event.
         """
-        self.cancelled = error
+        reason = Closed() if isinstance(error, GeneratorExit) else error
+        self.cancelled = reason
         self.scope.closed = True
-        self.events.append(Cancelled(error))
+        self.events.append(Cancelled(reason))
         try:
             while True:
                 try:
@@ -195,7 +197,7 @@ class SyncDriver:
         except StopIteration:
             pass
         except BaseException as raised:
-            if raised is not error:
+            if raised is not reason:
                 raise
         if isinstance(error, GeneratorExit):
             return None

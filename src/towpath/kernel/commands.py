@@ -141,6 +141,10 @@ class Alarm:
     __slots__ = ()
 
 
+class Closed(BaseException):
+    """The caller closed the stream; ends a run without being anybody's failure."""
+
+
 class Cancelled:
     """The caller wants no more of this run; `error` is raised when it has ended.
 

@@ -29,7 +29,7 @@ from towpath.step.interrupts import SPECIAL, is_done, own_writes
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
 from towpath.step.project import kept_writes
-from towpath.step.state import State, open_state, to_checkpoint
+from towpath.step.state import CARRIED, State, open_state, to_checkpoint
 from towpath.step.tasks import Origin, Task, Write, path_key, pull_path
 from towpath.step.writes import updates_of
 from towpath.types import StateUpdate
@@ -107,7 +107,7 @@ def opened(plan: Plan, req: Request, saved: Any) -> Session:
     else:
         step = saved.metadata.get("step", -1) + 1
         state = open_state(plan, saved.checkpoint, step=step, bump=req.bump)
-        state.carried = saved.metadata.get("carried") or {}
+        state.carried = saved.metadata.get(CARRIED) or {}
         session = Session(plan, req, state)
         session.config = req.shown(state.id)
         state.updated = None

@@ -16,7 +16,7 @@ from towpath.step.apply import apply
 from towpath.step.interrupts import SPECIAL, accepted_answers, is_done, own_writes
 from towpath.step.prepare import prepare
 from towpath.step.project import Keys, child_config, output, result_of
-from towpath.step.state import State, open_state
+from towpath.step.state import CARRIED, State, open_state
 from towpath.step.tasks import Origin, Task, Write, lasting_ns
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt, PregelTask, StateSnapshot
@@ -74,7 +74,7 @@ def snapshot(
         values=output(values, keys) if values or not plan.root else None,
         next=tuple(task.name for task in tasks if not task.done),
         config=as_config(with_map(req, saved.config)),
-        metadata=saved.metadata,
+        metadata=shown_metadata(saved.metadata),
         created_at=saved.checkpoint["ts"],
         parent_config=as_config(with_map(req, above)) if above else None,
         tasks=tuple(shown),
@@ -89,7 +89,7 @@ def opened(
     state = open_state(
         plan, saved.checkpoint, step=saved.metadata.get("step", -1) + 1, bump=req.bump
     )
-    state.carried = saved.metadata.get("carried") or {}
+    state.carried = saved.metadata.get(CARRIED) or {}
     pending = by_task(saved.pending_writes or ())
     outside = [w for w in pending.get(NULL_TASK_ID, ()) if w[0] not in SPECIAL]
     if outside:
@@ -102,6 +102,11 @@ def opened(
 
 def own_place(saved: Any) -> dict[str, Any]:
     return {CONF: dict(saved.config[CONF])}
+
+
+def shown_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A checkpoint's metadata without what is the engine's own."""
+    return {key: value for key, value in metadata.items() if key != CARRIED}
 
 
 def as_config(config: Mapping[str, Any]) -> RunnableConfig:

@@ -30,7 +30,7 @@ from towpath.step.apply import apply
 from towpath.step.interrupts import breaks, is_done, own_writes
 from towpath.step.prepare import prepare
 from towpath.step.project import output, touches
-from towpath.step.tasks import Task, Write, question_id
+from towpath.step.tasks import Task, Write
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
 
@@ -134,6 +134,8 @@ def show_checkpoint(session: Session) -> None:
         for channel, value in recorded:
             if channel == INTERRUPT:
                 task.parked = tuple(value)
+            elif channel == ERROR:
+                task.failed_before = value
         if is_done(recorded):
             task.done = True
             task.writes = own_writes(recorded)
@@ -198,10 +200,6 @@ def restore_task(session: Session, task: Task, recorded: Sequence[Write]) -> boo
     answered = any(q.id in answers for q in asked)
     if answered or session.reruns or not stays(session):
         task.parked = asked
-        # What a graph inside the task asked is answered there.
-        own = question_id(task.ns, len(task.answers))
-        if own in answers:
-            task.fresh_answers = (answers[own],)
         return False
     task.interrupts = asked
     task.halted = session.halted = True

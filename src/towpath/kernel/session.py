@@ -23,7 +23,7 @@ from towpath.step.project import (
     touches,
     update_chunk,
 )
-from towpath.step.state import State, to_checkpoint
+from towpath.step.state import CARRIED, State, to_checkpoint
 from towpath.step.tasks import Task, Write, path_key
 from towpath.types import Interrupt
 
@@ -38,6 +38,7 @@ class Session:
 
     __slots__ = (
         "atomic",
+        "broken",
         "config",
         "failures",
         "halted",
@@ -85,6 +86,7 @@ class Session:
         self.tasks: Sequence[Task] = ()
         self.failures: list[Task] = []
         self.halted = False
+        self.broken = False
         self.interrupts: list[Interrupt[Any]] = []
         self.config: Mapping[str, Any] = {}
         self.parent_config: Mapping[str, Any] | None = None
@@ -104,6 +106,8 @@ class Session:
 
     def record(self, task_id: str, path: str, writes: Sequence[Write]) -> Program[None]:
         """Record a task's writes under the checkpoint it was planned on."""
+        if self.broken:
+            return  # nothing may be stored after what could not be
         config = self.req.place(self.state.id)
         command = Record(self.saver, config, task_id, path, writes, self.how)
         if self.req.durability == "exit":
@@ -188,11 +192,13 @@ class Session:
             "parents": dict(self.req.parents),
         }
         if self.state.carried:
-            metadata["carried"] = dict(self.state.carried)
+            metadata[CARRIED] = dict(self.state.carried)
         return metadata
 
     def release_held(self) -> Program[None]:
         """Store what a run with durability "exit" kept back."""
+        if self.broken:
+            return
         yield from self.release_late()
         if self.held is not None:
             held, self.held = self.held, None
@@ -238,9 +244,10 @@ class Session:
         place = {
             "config": self.config,
             "parent_config": self.parent_config,
-            "metadata": dict(self.metadata),
+            "metadata": {k: v for k, v in self.metadata.items() if k != CARRIED},
         }
-        values = output(self.state.values, self.req.keys)
+        keys = self.plan.keys[0] if self.plan.root else self.plan.keys
+        values = output(self.state.values, keys)
         chunk = checkpoint_chunk(values, place, self.tasks, self.plan.keys)
         self.tell_debug("checkpoint", "checkpoints", chunk, self.state.step - 1)
 
@@ -267,6 +274,8 @@ class Session:
         """Tell the questions of one task."""
         chunk = interrupt_chunk(task.interrupts)
         self.tell("updates", chunk)
+        if not task.interrupts:
+            return  # a breakpoint further down, not a question
         if "values" in self.tells:
             shown = self.shown_values()
             shown = {**shown, **chunk} if isinstance(shown, dict) else chunk

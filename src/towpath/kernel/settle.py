@@ -56,7 +56,11 @@ def settle(session: Session, tasks: Sequence[Task]) -> Program[None]:
     round_ = Round(session, tasks)
     while True:
         for event in arrived:
-            yield from round_.take(event)
+            try:
+                yield from round_.take(event)
+            except Exception as error:  # storing it failed
+                session.broken = True
+                yield from round_.close(error)
         if round_.due:
             arrived = yield from round_.relaunch()
         elif round_.running:

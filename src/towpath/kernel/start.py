@@ -12,7 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from towpath.constants import INPUT, INTERRUPT, NULL_TASK_ID, RESUME, START
-from towpath.errors import EmptyInputError, NothingToResumeError
+from towpath.errors import (
+    EmptyInputError,
+    NothingToResumeError,
+    VanishedNodeError,
+    nearest,
+)
 from towpath.kernel.commands import Fetch, FetchAll, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
@@ -29,9 +34,9 @@ from towpath.step.interrupts import (
 )
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
-from towpath.step.state import open_state
+from towpath.step.state import CARRIED, open_state
 from towpath.step.tasks import Origin, Task, Write, path_key
-from towpath.step.writes import command_writes
+from towpath.step.writes import TO, command_writes
 from towpath.types import Command, Interrupt
 
 OUTSIDE = NodeSpec(INPUT, None, (), NOTHING, hidden=True)
@@ -51,13 +56,15 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
         return (yield from fresh(Session(plan, req, state)))
     step = saved.metadata.get("step", -1) + 1
     state = open_state(plan, saved.checkpoint, step=step, bump=req.bump)
-    state.carried = saved.metadata.get("carried") or {}
+    state.carried = saved.metadata.get(CARRIED) or {}
     req.state = state
     session = Session(plan, req, state)
     session.metadata = saved.metadata
     session.config = req.shown(state.id)
-    session.parent_config = saved.parent_config
+    above = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
+    session.parent_config = req.shown(above) if above else None
     session.pending = by_task(saved.pending_writes or ())
+    check_nodes(plan, saved.checkpoint)
     if req.nested and not req.resuming:
         # A nested run that already began under this very step goes on.
         req.resuming = dict(saved.metadata.get("parents") or {}) == dict(req.parents)
@@ -66,6 +73,24 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
     else:
         yield from new_input(session, rewound=rewound)
     return session
+
+
+def check_nodes(plan: Plan, checkpoint: Mapping[str, Any]) -> None:
+    """Refuse a thread that waits for a node which is gone.
+
+    Without it, the run would find nothing to do and end as a success.
+
+    Raises:
+        VanishedNodeError: names the node (TP-305).
+    """
+    for channel in checkpoint["channel_values"]:
+        name = channel.removeprefix(TO)
+        if name != channel and name not in plan.nodes:
+            raise VanishedNodeError(
+                f"the thread was stopped before node `{name}`, which graph "
+                f"`{plan.name}` does not have",
+                hint=nearest(name, plan.nodes) or "run it with the graph it began in",
+            )
 
 
 def rewind(req: Request, saved: Any) -> Program[tuple[Any, bool]]:

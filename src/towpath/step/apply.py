@@ -13,7 +13,7 @@ from typing import Any
 
 from towpath.errors import ConcurrentUpdateError, InvalidUpdateError
 from towpath.plan import Plan
-from towpath.step.state import State, mirror
+from towpath.step.state import COPIED, State, mirror
 from towpath.step.tasks import Task, in_fold_order
 
 
@@ -88,7 +88,11 @@ def fold(
         if channel.is_available():
             updated.add(name)
             if name in keys:
-                values[name] = channel.get()
+                value = values[name] = channel.get()
+                if type(value) in COPIED:
+                    state.containers.add(name)
+                elif name in state.containers:
+                    state.containers.discard(name)
             if name in plan.ticking:
                 state.live.add(name)
         elif name in keys:

@@ -13,7 +13,7 @@ from typing import Any
 from towpath.constants import PULL, PUSH, ROOT, TASKS
 from towpath.errors import UnknownNodeError, nearest
 from towpath.plan import NodeSpec, Plan, Scratchpad, View
-from towpath.step.state import State
+from towpath.step.state import COPIED, State
 from towpath.step.tasks import Origin, Task
 
 
@@ -94,19 +94,37 @@ def fill(plan: Plan, state: State, task: Task, pad: Scratchpad) -> None:
         elif spec.action is None:
             task.input = state.channels[plan.input_channel].get()
         else:
-            task.input = read(plan, state.values, spec.view, pad)
+            task.input = read(plan, state.values, spec.view, pad, state.containers)
     except Exception as error:
         task.error = error
 
 
-def read(plan: Plan, values: dict[str, Any], view: View, pad: Scratchpad) -> Any:
-    """What a node or branch with this schema sees of the values."""
+def read(
+    plan: Plan,
+    values: dict[str, Any],
+    view: View,
+    pad: Scratchpad,
+    containers: Iterable[str],
+) -> Any:
+    """What a node or branch with this schema sees of the values.
+
+    Under `isolate_state` the containers among them are copied, so that a
+    reader that changes one in place changes nobody else's: what it does not
+    return does not count. What containers hold is shared.
+    """
+    isolated = plan.semantics.isolate_state
     if view.root:
-        return values.get(ROOT)
+        value = values.get(ROOT)
+        return value.copy() if isolated and type(value) in COPIED else value
     if view.keys is plan.keys:
         data = values.copy()
     else:
         data = {key: values[key] for key in view.keys if key in values}
+    if isolated:
+        for key in containers:
+            held: Any = data.get(key)
+            if type(held) in COPIED:
+                data[key] = held.copy()
     for key in view.managed:
         data[key] = plan.managed[key].get(pad)
     return data if view.make is None else view.make(data)

@@ -133,11 +133,12 @@ def checkpoint_task(
     task: Task, config: Mapping[str, Any], keys: Keys
 ) -> dict[str, Any]:
     chunk: dict[str, Any] = {"id": task.id, "name": task.name}
-    if task.error is not None:
-        chunk["error"] = task.error
-    if task.done:
-        chunk["result"] = result_of(task.writes, keys)
-    chunk["interrupts"] = tuple(interrupt_dict(i) for i in task.parked)
+    if task.failed_before is not None and not task.done:
+        chunk["error"] = task.failed_before
+    else:
+        if task.done:
+            chunk["result"] = result_of(task.writes, keys)
+        chunk["interrupts"] = tuple(interrupt_dict(i) for i in task.parked)
     chunk["state"] = child_config(task, config)
     return chunk
 

@@ -9,7 +9,7 @@ and turned back into one; `step.apply` is the only place that changes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from towpath.channels.base import BaseChannel
 from towpath.constants import MISSING
@@ -17,6 +17,11 @@ from towpath.errors import EmptyChannelError
 from towpath.plan import Plan
 
 Version = Any
+# The key of a checkpoint's metadata under which the ids of tasks are kept that
+# an edit carried over from the checkpoint before.
+CARRIED: Final = "carried"
+# Containers that readers get copies of.
+COPIED: Final = frozenset({list, dict, set})
 Bump = Callable[[Version | None, None], Version]
 
 
@@ -30,7 +35,8 @@ class State:
 
     `step` is the number of the superstep that comes next; `updated` the
     channels that the last one changed (None: not known, look at all); `live`
-    the channels that must be told when a step does not write them; `stored`
+    the channels that must be told when a step does not write them; the
+    keys whose values are built-in containers are `containers`; `stored` is
     the checkpoint form of every channel that has a version; `changed` the
     channels that changed since the last call of `to_checkpoint`.
     """
@@ -40,6 +46,7 @@ class State:
         "carried",
         "changed",
         "channels",
+        "containers",
         "id",
         "live",
         "seen",
@@ -62,6 +69,7 @@ class State:
         self.top: Version | None = None
         self.updated: set[str] | None = None
         self.values: dict[str, Any] = {}
+        self.containers: set[str] = set()
         self.live: set[str] = set()
         self.stored: dict[str, Any] = {}
         self.changed: set[str] = set()
@@ -98,9 +106,15 @@ def open_state(
 def mirror(state: State, name: str) -> None:
     """Bring the readable value of one channel up to date."""
     try:
-        state.values[name] = state.channels[name].get()
+        value = state.values[name] = state.channels[name].get()
     except EmptyChannelError:
         state.values.pop(name, None)
+        state.containers.discard(name)
+    else:
+        if type(value) in COPIED:
+            state.containers.add(name)
+        else:
+            state.containers.discard(name)
 
 
 def to_checkpoint(state: State) -> dict[str, Any]:

@@ -45,8 +45,8 @@ class Task:
     """The questions it was parked on before this run."""
     answers: Sequence[Any] = ()
     """Answers it has used, in the order asked."""
-    fresh_answers: Sequence[Any] = ()
-    """Answers it has not used yet."""
+    failed_before: str | None = None
+    """The error that an earlier run recorded of it, as text."""
     asked = 0
     attempt = 0
     clocked = -1
@@ -105,7 +105,6 @@ class Task:
         fresh.jitter = self.jitter
         fresh.failure = self.failure
         fresh.answers = tuple(self.answers)
-        fresh.fresh_answers = tuple(self.fresh_answers)
         fresh.cache_key = self.cache_key
         return fresh
 

@@ -22,7 +22,7 @@ from towpath.errors import (
 )
 from towpath.plan import BranchSpec, NodeSpec, Plan
 from towpath.schema import as_update
-from towpath.step.state import State
+from towpath.step.state import COPIED, State
 from towpath.step.tasks import Write
 from towpath.types import Command, Send
 
@@ -114,6 +114,12 @@ def keyed(plan: Plan, spec: NodeSpec, pairs: Iterable[tuple[Any, Any]]) -> list[
             writes.append((key, value))
         else:
             undeclared(plan, spec, key)
+    if plan.semantics.isolate_state:
+        # A node may keep a container it returned, and change it later.
+        writes = [
+            (key, value.copy() if type(value) in COPIED else value)
+            for key, value in writes
+        ]
     if plan.validate is not None:
         return [(key, checked(plan, key, value)) for key, value in writes]
     return writes
