@@ -175,6 +175,7 @@ class LoopDriver:
         self.events.append(Cancelled(reason))
         try:
             while True:
+                self.outbox.clear()  # nobody takes chunks any more
                 try:
                     reply = await self.obey(command)
                 except Exception as failure:

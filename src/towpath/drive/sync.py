@@ -187,6 +187,7 @@ class SyncDriver:
         self.events.append(Cancelled(reason))
         try:
             while True:
+                self.outbox.clear()  # nobody takes chunks any more
                 try:
                     reply = self.orders[type(command)](command)
                 except Exception as failure:
