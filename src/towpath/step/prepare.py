@@ -114,7 +114,7 @@ def read(
     """
     isolated = plan.semantics.isolate_state
     if view.root:
-        value = values.get(ROOT)
+        value: Any = values.get(ROOT)
         return value.copy() if isolated and type(value) in COPIED else value
     if view.keys is plan.keys:
         data = values.copy()
