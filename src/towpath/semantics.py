@@ -85,7 +85,7 @@ class Semantics:
 
     inner_modes: tuple[str, ...] = ()
     """Stream modes whose chunks leave subgraphs without `subgraphs=True`. The
-    peer lets tokens and custom chunks out, and keeps the rest in."""
+    peer once let tokens and custom chunks out; today it keeps all of them in."""
 
     def stores(self, key: str, value: object) -> bool:
         """Tell whether an entry of `configurable` enters the metadata."""
@@ -114,7 +114,6 @@ LANGGRAPH: Final = Semantics(
     unsaved_prompts="return",
     store_metadata="configurable",
     shared_limit=False,
-    inner_modes=("messages", "custom"),
 )
 """The default under the drop-in import."""
 
