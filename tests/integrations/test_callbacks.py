@@ -365,3 +365,14 @@ def test_a_generator_node_s_updates_are_its_output():
         f for what, name, _, f in watcher.told if (what, name) == ("end", "step")
     )
     assert [("seen", [1]), ("seen", [2])] == ended["outputs"]
+
+
+@on_both
+def test_a_tool_may_return_a_command(lib):
+    @tool
+    def move(place: str) -> object:
+        """Go somewhere."""
+        return lib.Command(update={"seen": [place]})
+
+    call = {"type": "tool_call", "id": "1", "name": "move", "args": {"place": "x"}}
+    return one(lib, lambda state: move.invoke(call)).invoke({"seen": []})

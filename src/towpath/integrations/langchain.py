@@ -27,6 +27,7 @@ from typing import Any, Final, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
 from langchain_core.globals import get_debug
+from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.runnables.config import var_child_runnable_config
 
 from towpath.call.attempt import Call
@@ -37,6 +38,7 @@ from towpath.errors import GraphInterrupt
 from towpath.integrations.messages import MessageTap, without_taps
 from towpath.kernel.run import Outcome
 from towpath.step.tasks import Task
+from towpath.types import Command
 
 LIMIT_UNASKED: Final = 25
 """The recursion limit that langchain puts into every config of its own."""
@@ -48,6 +50,11 @@ TRACING: Final = (
     "LANGCHAIN_TRACING",
     "LANGCHAIN_TRACING_V2",
 )
+
+
+if not issubclass(Command, ToolOutputMixin):
+    # Tools may return a command then, and it stays one.
+    Command.__bases__ = (ToolOutputMixin, *Command.__bases__)
 
 
 class AmbientConfig(Mapping[str, Any]):
