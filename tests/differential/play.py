@@ -59,6 +59,8 @@ class Player:
             # A child that keeps its state: the peer's config leads to a namespace of
             # the task, where there is nothing.
             configs={node.name for node in children if node.child.persist},
+            # Steps that are not stored are nobody's parents; the peer is of two minds.
+            parents=self.script.durability == "exit",
         )
 
     def play(self) -> list[Any]:
@@ -97,7 +99,9 @@ class Player:
             outcome = normal.error(raised)
         snapshot = self._snapshot() if self.saver is not None else None
         failed = outcome != "ends" or isinstance(snapshot, tuple)
-        self.racy = failed and _several_tasks(chunks, snapshot)
+        # With durability "exit" the peer stores what it had half applied.
+        torn = self.script.durability == "exit"
+        self.racy = failed and (torn or _several_tasks(chunks, snapshot))
         if self.racy:
             chunks, snapshot = [], None
             # When two tasks of a step fail, the one that is told is a race, too.
@@ -139,6 +143,8 @@ class Player:
 
     def _edit(self, edit: Edit) -> None:
         config = self._behind(edit.back)
+        if self._unsettled(config, now=edit.back == 0):
+            return
         try:
             updated = self._call(
                 "update_state", config, dict(edit.values), edit.as_node
@@ -150,6 +156,15 @@ class Player:
         if edit.proceed:
             self._run(None, self.config if edit.back == 0 else updated)
 
+    def _unsettled(self, config: Any, *, now: bool) -> bool:
+        """Tell whether a step has open questions, or is half done.
+
+        An update drops the questions, and what finished tasks wrote, with the
+        peer; with us it keeps both: an intended difference.
+        """
+        tasks = getattr(self._snapshot(config), "tasks", ())
+        return any(task.interrupts or (now and task.result) for task in tasks)
+
     def _behind(self, back: int) -> Any:
         history = self._history(self.config, raw=True)
         if not history or back == 0:
@@ -157,9 +172,9 @@ class Player:
         config = history[min(back, len(history) - 1)].config
         return {**config, "recursion_limit": self.script.recursion_limit}
 
-    def _snapshot(self) -> Any:
+    def _snapshot(self, config: Any = None) -> Any:
         try:
-            return self._call("get_state", self.config, subgraphs=True)
+            return self._call("get_state", config or self.config, subgraphs=True)
         except Exception as raised:  # noqa: BLE001 any error is an outcome to compare
             return normal.error(raised)
 

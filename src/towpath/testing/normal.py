@@ -25,16 +25,29 @@ ERRORS = (
     "ParentCommand",
     "ValidationError",
 )
+ERROR_TEXT = re.compile(rf"^({'|'.join(ERRORS)})\(.*", re.DOTALL)
 
 Chunk = tuple[tuple[str, ...], str, Any]
 
 
 @dataclass(frozen=True)
 class Hidden:
-    """Nodes whose tasks are compared without their `state`, or its config."""
+    """What is not compared."""
 
     states: Container[str] = ()
+    """Nodes whose tasks are compared without their `state`."""
     configs: Container[str] = ()
+    """Nodes whose tasks are compared without it where it is a config."""
+    parents: bool = False
+    """Whether streamed checkpoints are compared without their parents."""
+
+    def without_parent(self, payload: Any) -> Any:
+        """Take the parent out of a streamed checkpoint."""
+        if not self.parents or not isinstance(payload, dict):
+            return payload
+        if payload.get("type") == "checkpoint":
+            return {**payload, "payload": self.without_parent(payload["payload"])}
+        return {**payload, "parent_config": None} if "metadata" in payload else payload
 
     def without_state(self, task: Mapping[Any, Any]) -> Mapping[Any, Any]:
         """Take the `state` out of a task that is to be compared without."""
@@ -55,7 +68,8 @@ class Placeholders:
         self._numbers: dict[str, str] = {}
 
     def text(self, text: str) -> str:
-        """Replace every id inside a text."""
+        """Replace every id inside a text, and the wording of a library's error."""
+        text = ERROR_TEXT.sub(r"\1(...)", text)
         return INTERRUPT_ID.sub("<interrupt>", UUID.sub(self._number, text))
 
     def _number(self, match: re.Match[str]) -> str:
@@ -110,6 +124,12 @@ def stream(
     chunks: Iterable[Chunk], hidden: Hidden | None = None
 ) -> dict[tuple[str, ...], list[Any]]:
     """Group chunks by namespace, each in an order that does not depend on timing."""
+    hidden = hidden or Hidden()
+
+    def shown(mode: str, payload: Any) -> Any:
+        told = mode in {"checkpoints", "debug"}
+        return hidden.without_parent(payload) if told else payload
+
     runs: dict[tuple[str, ...], list[tuple[str, Any]]] = defaultdict(list)
     for namespace, mode, payload in chunks:
         runs[namespace].append((mode, payload))
@@ -117,7 +137,7 @@ def stream(
     for namespace, run in runs.items():
         ids = Placeholders(hidden)
         found[place(namespace)].append(
-            _order([(mode, ids.value(payload)) for mode, payload in run])
+            _order([(mode, ids.value(shown(mode, payload))) for mode, payload in run])
         )
     return {where: sorted(runs, key=repr) for where, runs in sorted(found.items())}
 

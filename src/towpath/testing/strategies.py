@@ -2,9 +2,10 @@
 
 Graphs are drawn so that most of them run to an end: the first node is reached,
 every other node has a way in, and `Fan`s go only forward so that their number
-stays bounded. Loops are free, the recursion limit ends them. A strategy never
-draws what `DESIGN.md` calls an intended difference between presets: keys that
-no schema declares, targets that do not exist, prompts without a checkpointer.
+stays bounded. Loops are free, the recursion limit ends them, but only in the
+outermost graph, where they do not multiply. What the presets treat differently
+is never drawn: keys that no schema declares, targets that do not exist, prompts
+without a checkpointer.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from towpath.testing.describe import (
     Rewind,
     Run,
     Script,
+    StateKind,
     Step,
     Write,
     walk,
@@ -49,7 +51,7 @@ class Limits:
     depth: int = 2
     prompts: bool = True
     failures: bool = True
-    kinds: tuple[str, ...] = ("typeddict", "typeddict", "dataclass", "pydantic")
+    kinds: tuple[StateKind, ...] = ("typeddict", "typeddict", "dataclass", "pydantic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +81,11 @@ def _graph(draw: st.DrawFn, limits: Limits, place: Place) -> Graph:
     if any(_leaves(node) for node in nodes):
         # Tasks beside one that leaves are cut off: a race, so there are none.
         nodes = [_alone(node, index == count - 1) for index, node in enumerate(nodes)]
-        branches, edges = (), _chain(names)
+        branches: tuple[Branch, ...] = ()
+        edges = _chain(names)
     else:
-        branches = _branches(draw, names)
-        edges = _edges(draw, names, branches)
+        branches = _branches(draw, place, names)
+        edges = _edges(draw, place, names, branches)
     if any(branch.kind == "scatter" for branch in branches) or _fans(nodes):
         # Tasks sent to one child would share the state that it keeps: a race.
         nodes = [_forgetful(node) for node in nodes]
@@ -90,7 +93,7 @@ def _graph(draw: st.DrawFn, limits: Limits, place: Place) -> Graph:
         nodes=tuple(nodes),
         edges=edges,
         branches=branches,
-        state=draw(st.sampled_from(limits.kinds)),  # type: ignore[arg-type]
+        state=draw(st.sampled_from(limits.kinds)),
         narrow_input=place.depth == 0 and _chance(draw, 8),
         narrow_output=_chance(draw, 8),
         persist=_persist(draw, place),
@@ -109,6 +112,9 @@ def _node(
 ) -> Node:
     child = _child(draw, limits, place, names, index)
     acts = tuple(_act(draw, limits, place, private) for _ in range(_few(draw, 2)))
+    if any(isinstance(act, Ask) for act in acts):
+        # Whether an answered question of a task that failed is open: we say no.
+        acts = tuple(act for act in acts if not isinstance(act, Fail))
     return Node(
         name=names[index],
         acts=acts,
@@ -208,12 +214,15 @@ def _hops(
     if place.parents and _chance(draw, 2):
         return (Jump(draw(st.sampled_from(place.parents)), parent=True),)
     later = names[index + 1 :]
-    if later and draw(st.booleans()):
+    if draw(st.booleans()) and later:
         return (Fan(draw(st.sampled_from(later)), draw(st.integers(1, 3))),)
-    return (Jump(draw(st.sampled_from((*(later or names), END)))),)
+    onward = names if place.depth == 0 and not later else later
+    return (Jump(draw(st.sampled_from((*onward, END)))),)
 
 
-def _branches(draw: st.DrawFn, names: tuple[str, ...]) -> tuple[Branch, ...]:
+def _branches(
+    draw: st.DrawFn, place: Place, names: tuple[str, ...]
+) -> tuple[Branch, ...]:
     found: dict[str, Branch] = {}
     for _ in range(_few(draw, 2)):
         source = draw(st.sampled_from((START, *names)))
@@ -225,7 +234,7 @@ def _branches(draw: st.DrawFn, names: tuple[str, ...]) -> tuple[Branch, ...]:
             targets: tuple[str, ...] = (draw(st.sampled_from(after)),)
             found[source] = Branch(source, "scatter", targets, draw(st.integers(0, 3)))
             continue
-        forward = kind != "loop" and not _chance(draw, 4)
+        forward = place.depth > 0 or (kind != "loop" and not _chance(draw, 4))
         first = names.index(source) + 1 if forward and source != START else 0
         options = st.sampled_from((*names[first:], END))
         targets = tuple(draw(st.lists(options, min_size=1, max_size=3, unique=True)))
@@ -240,7 +249,10 @@ def _branches(draw: st.DrawFn, names: tuple[str, ...]) -> tuple[Branch, ...]:
 
 
 def _edges(
-    draw: st.DrawFn, names: tuple[str, ...], branches: tuple[Branch, ...]
+    draw: st.DrawFn,
+    place: Place,
+    names: tuple[str, ...],
+    branches: tuple[Branch, ...],
 ) -> tuple[Edge, ...]:
     edges = {Edge((START,), names[0])}
     routed = {target for branch in branches for target in branch.targets}
@@ -250,11 +262,13 @@ def _edges(
             edges.add(Edge((draw(st.sampled_from(sources)),), name))
     for _ in range(_few(draw, 2)):
         index = draw(st.integers(0, len(names) - 1))
-        targets = names if _chance(draw, 6) else names[index + 1 :]
+        back = place.depth == 0 and _chance(draw, 6)
+        targets = names if back else names[index + 1 :]
         edges.add(Edge((names[index],), draw(st.sampled_from((*targets, END)))))
     if len(names) > 2 and _chance(draw, 2):
         target = draw(st.sampled_from(names[2:]))
-        others = names if _chance(draw, 4) else names[: names.index(target)]
+        back = place.depth == 0 and _chance(draw, 4)
+        others = names if back else names[: names.index(target)]
         joined = draw(
             st.lists(st.sampled_from(others), min_size=2, max_size=3, unique=True)
         )
@@ -266,7 +280,8 @@ def _persist(draw: st.DrawFn, place: Place) -> bool | None:
     """Draw how a child keeps its state; never `False` where it may prompt."""
     if place.depth == 0:
         return None
-    return draw(st.sampled_from((None, None, True) if place.prompts else (None, False)))
+    choices: tuple[bool | None, ...] = (None, None, place.prompts)
+    return draw(st.sampled_from(choices))
 
 
 def _pauses(draw: st.DrawFn, place: Place, names: tuple[str, ...]) -> tuple[str, ...]:
