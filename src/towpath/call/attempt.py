@@ -205,12 +205,12 @@ def branch_view(
     scope: RunScope, task: Task, writes: tuple[Write, ...], view: View
 ) -> Any:
     """What a path function sees: the step's state with the node's writes in it."""
-    state = scope.req.state
+    plan, state = scope.plan, scope.req.state
     assert state is not None
-    values = fresh_values(scope.plan, state, writes)
-    pad = Scratchpad(task.origin.step, scope.req.limit)
+    values = fresh_values(plan, state, writes)
+    pad = Scratchpad(task.origin.step, scope.req.stop) if plan.managed else None
     containers = state.containers.union(channel for channel, _ in writes)
-    return read(scope.plan, values, view, pad, containers)
+    return read(plan, values, view, pad, containers)
 
 
 def for_here(scope: RunScope, error: ParentCommand) -> Command[Any]:

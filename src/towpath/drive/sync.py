@@ -209,8 +209,8 @@ class SyncDriver:
     def launch(self, command: Launch) -> Sequence[Any]:
         """Run a lone task here; give several to the lanes."""
         tasks, scope = command.tasks, self.scope
-        if self.cancelled is None and self.scope.abandoned():
-            self.cancelled = NodeCancelledError(self.scope.plan.name)
+        if scope.outer is not None and self.cancelled is None and scope.abandoned():
+            self.cancelled = NodeCancelledError(scope.plan.name)
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and runs_here(scope, tasks[0]):

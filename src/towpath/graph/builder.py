@@ -118,6 +118,10 @@ class PlanMaker:
             ),
             joins=tuple(self.joins),
             semantics=self.semantics,
+            isolated=self.semantics.isolate_state,
+            fleeting=frozenset(
+                k for k, kind in kinds.items() if kind is EphemeralValue
+            ),
             validate=validator_of(blueprint.state_schema)
             if self.semantics.validate_updates
             else None,

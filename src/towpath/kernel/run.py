@@ -103,7 +103,11 @@ def loop(session: Session) -> Program[Status]:
             yield from session.release_late()
             return "interrupt"
         retold = True
-        yield from advance(session)
+        advance(session)
+        if session.saver is not None:
+            yield from session.commit("loop")
+        else:
+            state.step += 1
         if req.after and breaks(state, session.tasks, req.after):
             session.tasks = prepare(plan, state, req.ns, session.stop)
             session.tell_checkpoint()
@@ -111,18 +115,14 @@ def loop(session: Session) -> Program[Status]:
             return "interrupt_after"
 
 
-def advance(session: Session) -> Program[None]:
-    """Fold what the tasks wrote, tell it, and commit."""
+def advance(session: Session) -> None:
+    """Fold what the tasks wrote, and tell it."""
     state, tasks = session.state, session.tasks
     session.pending = {}
     state.carried = {}
     apply(session.plan, state, tasks)
     if session.tells:
         session.tell_step(tasks)
-    if session.saver is not None:
-        yield from session.commit("loop")
-    else:
-        state.step += 1
 
 
 def show_checkpoint(session: Session) -> None:

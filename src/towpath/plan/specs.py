@@ -105,7 +105,11 @@ class NodeSpec:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A compiled graph as plain tables."""
+    """A compiled graph as plain tables.
+
+    `fleeting` are the ticking channels that are empty after any step that does
+    not write them; `isolated` repeats a switch of the semantics.
+    """
 
     name: str
     nodes: Mapping[str, NodeSpec]
@@ -124,6 +128,8 @@ class Plan:
     finishing: tuple[str, ...]
     joins: tuple[JoinSpec, ...]
     semantics: Semantics
+    isolated: bool = False
+    fleeting: frozenset[str] = frozenset()
     validate: Callable[[str, Any], Any] | None = None
     interrupt_before: frozenset[str] | str = frozenset()
     interrupt_after: frozenset[str] | str = frozenset()

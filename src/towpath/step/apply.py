@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towpath.errors import ConcurrentUpdateError, InvalidUpdateError
+from towpath.constants import MISSING
+from towpath.errors import (
+    ConcurrentUpdateError,
+    EmptyChannelError,
+    InvalidUpdateError,
+)
 from towpath.plan import Plan
 from towpath.step.state import COPIED, State, mirror
 from towpath.step.tasks import Task, in_fold_order
@@ -73,6 +78,8 @@ def fold(
     """Give every written channel its writes; the ones that changed come back."""
     updated: set[str] = set()
     channels, values, keys = state.channels, state.values, plan.key_set
+    versions, touched_now = state.versions, state.changed
+    ticking, live = plan.ticking, state.live
     for name, writes in grouped.items():
         channel = channels.get(name)
         if channel is None:
@@ -83,20 +90,23 @@ def fold(
             raise named(error, name, tasks) from None
         if not changed:
             continue
-        state.versions[name] = version
-        state.changed.add(name)
-        if channel.is_available():
-            updated.add(name)
-            if name in keys:
+        versions[name] = version
+        touched_now.add(name)
+        if name in keys:
+            try:
                 value = values[name] = channel.get()
-                if type(value) in COPIED:
-                    state.containers.add(name)
-                elif name in state.containers:
-                    state.containers.discard(name)
-            if name in plan.ticking:
-                state.live.add(name)
-        elif name in keys:
-            values.pop(name, None)
+            except EmptyChannelError:
+                values.pop(name, None)
+                continue
+            if type(value) in COPIED:
+                state.containers.add(name)
+            elif name in state.containers:
+                state.containers.discard(name)
+        elif not channel.is_available():
+            continue
+        updated.add(name)
+        if name in ticking:
+            live.add(name)
     return updated
 
 
@@ -122,6 +132,12 @@ def tick(
     live = state.live
     for name in [name for name in live if name not in grouped]:
         channel = state.channels[name]
+        if name in plan.fleeting and name not in plan.key_set:
+            channel.value = MISSING  # type: ignore[attr-defined] # what its update does
+            state.versions[name] = version
+            state.changed.add(name)
+            live.discard(name)
+            continue
         changed = channel.update(())
         if changed:
             touched(plan, state, name, version)

@@ -21,7 +21,7 @@ def prepare(plan: Plan, state: State, ns: str, stop: int) -> list[Task]:
     """Plan the next superstep; an empty list means that nothing is ready."""
     origin = Origin(state.id, ns, state.step, state.carried)
     tasks = pushed(plan, state, origin) if TASKS in state.live else []
-    pad = Scratchpad(state.step, stop)
+    pad = Scratchpad(state.step, stop) if plan.managed else None
     if state.updated is None:
         candidates: Iterable[str] = plan.nodes
     else:
@@ -85,7 +85,7 @@ def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
     return tasks
 
 
-def fill(plan: Plan, state: State, task: Task, pad: Scratchpad) -> None:
+def fill(plan: Plan, state: State, task: Task, pad: Scratchpad | None) -> None:
     """Read the task's input; what goes wrong is the task's failure."""
     spec = task.spec
     try:
@@ -103,7 +103,7 @@ def read(
     plan: Plan,
     values: dict[str, Any],
     view: View,
-    pad: Scratchpad,
+    pad: Scratchpad | None,
     containers: Iterable[str],
 ) -> Any:
     """What a node or branch with this schema sees of the values.
@@ -112,7 +112,7 @@ def read(
     reader that changes one in place changes nobody else's: what it does not
     return does not count. What containers hold is shared.
     """
-    isolated = plan.semantics.isolate_state
+    isolated = plan.isolated
     if view.root:
         value: Any = values.get(ROOT)
         return value.copy() if isolated and type(value) in COPIED else value

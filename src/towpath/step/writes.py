@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
+from towpath.channels.last_value import LastValue
 from towpath.constants import END, MISSING, ROOT, START, TASKS
 from towpath.errors import (
     InvalidReturnError,
@@ -108,18 +109,16 @@ def update_writes(plan: Plan, spec: NodeSpec, update: Any) -> list[Write]:
 def keyed(plan: Plan, spec: NodeSpec, pairs: Iterable[tuple[Any, Any]]) -> list[Write]:
     """Keep the declared keys; what happens to others is a matter of semantics."""
     keys = plan.input_keys if spec.name == START else plan.key_set
+    isolated = plan.isolated
     writes = []
     for key, value in pairs:
-        if key in keys:
-            writes.append((key, value))
-        else:
+        if key not in keys:
             undeclared(plan, spec, key)
-    if plan.semantics.isolate_state:
-        # A node may keep a container it returned, and change it later.
-        writes = [
-            (key, value.copy() if type(value) in COPIED else value)
-            for key, value in writes
-        ]
+        elif isolated and type(value) in COPIED:
+            # A node may keep a container it returned, and change it later.
+            writes.append((key, value.copy()))
+        else:
+            writes.append((key, value))
     if plan.validate is not None:
         return [(key, checked(plan, key, value)) for key, value in writes]
     return writes
@@ -214,7 +213,11 @@ def fresh_values(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str,
         return state.values
     values = dict(state.values)
     for name, several in grouped.items():
-        copy = state.channels[name].copy()
+        folding = state.channels[name]
+        if type(folding) is LastValue and len(several) == 1:
+            values[name] = several[0]
+            continue
+        copy = folding.copy()
         copy.update(several)
         if copy.is_available():
             values[name] = copy.get()
