@@ -17,6 +17,7 @@ from towpath.channels import (
     NamedBarrierValue,
     NamedBarrierValueAfterFinish,
     Topic,
+    UntrackedValue,
 )
 from towpath.channels.base import BaseChannel
 from towpath.constants import END, ROOT, START, TAG_HIDDEN, TASKS
@@ -119,6 +120,9 @@ class PlanMaker:
             joins=tuple(self.joins),
             semantics=self.semantics,
             isolated=self.semantics.isolate_state,
+            untracked=frozenset(
+                k for k, kind in kinds.items() if kind is UntrackedValue
+            ),
             fleeting=frozenset(
                 k for k, kind in kinds.items() if kind is EphemeralValue
             ),

@@ -117,7 +117,9 @@ class Session:
 
     def record_done(self, task: Task, *, last: bool) -> Program[None]:
         """Record a finished task; the last of a step goes with the commit."""
-        writes = list(kept_writes(task.writes))
+        untracked = self.plan.untracked
+        own = [w for w in task.writes if w[0] not in untracked]
+        writes = list(kept_writes(own))
         if task.answers:
             writes.insert(0, (RESUME, list(task.answers)))
         if last:

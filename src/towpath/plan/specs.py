@@ -130,6 +130,7 @@ class Plan:
     semantics: Semantics
     isolated: bool = False
     fleeting: frozenset[str] = frozenset()
+    untracked: frozenset[str] = frozenset()
     validate: Callable[[str, Any], Any] | None = None
     interrupt_before: frozenset[str] | str = frozenset()
     interrupt_after: frozenset[str] | str = frozenset()

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from contextlib import aclosing, closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from towpath.constants import INTERRUPT
 from towpath.drive.loop import LoopDriver
 from towpath.drive.sync import SyncDriver
 from towpath.errors import GraphInterrupt, InvalidUpdateError, ParentCommand
 from towpath.kernel.run import Outcome
+from towpath.pregel.ports import Graph
 from towpath.pregel.runs import Options, Run, check_colour, connect, prepare_run
 from towpath.types import GraphOutput
 
-if TYPE_CHECKING:
-    from towpath.pregel.main import Pregel
-
 
 def run(
-    graph: Pregel[Any, Any, Any, Any],
+    graph: Graph,
     input: Any,
     config: Mapping[str, Any] | None,
     options: Options,
@@ -35,7 +33,7 @@ def run(
 
 
 async def arun(
-    graph: Pregel[Any, Any, Any, Any],
+    graph: Graph,
     input: Any,
     config: Mapping[str, Any] | None,
     options: Options,

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from towpath.plan import Plan
 from towpath.step.state import Bump, next_int
 
 TRACER: Final = "towpath.integrations.langchain"
+
+
+class Graph(Protocol):
+    """What the makers of runs need to know of a compiled graph."""
+
+    plan_of_graph: Plan
+    name: str
+    checkpointer: Any
+    store: Any
+    cache: Any
+    config: Any
+    stream_mode: Any
+    step_timeout: float | None
+
+    @property
+    def context_schema(self) -> Any:
+        """The type of `runtime.context`."""
 
 
 def bump_of(saver: Any) -> Bump:

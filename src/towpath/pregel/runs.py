@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from towpath.call.inherit import install
 from towpath.call.scope import RunScope, TaskContext
@@ -23,12 +23,9 @@ from towpath.kernel.run import Outcome, run
 from towpath.plan import Plan
 from towpath.pregel.chunks import Format, modes_of
 from towpath.pregel.config import limit_of, merge
-from towpath.pregel.ports import bump_of, surrounding, trace_of
+from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.step.tasks import lasting_ns
-
-if TYPE_CHECKING:
-    from towpath.pregel.main import Pregel
 
 SERIAL: Final = itertools.count(1)
 PROCESS: Final = f"{id(SERIAL):x}"
@@ -66,7 +63,7 @@ class Run:
 
 
 def prepare_run(
-    graph: Pregel[Any, Any, Any, Any],
+    graph: Graph,
     input: Any,
     config: Mapping[str, Any] | None,
     options: Options,
@@ -152,9 +149,7 @@ def inherited(parent: TaskContext) -> dict[str, Any]:
     return config
 
 
-def format_of(
-    graph: Pregel[Any, Any, Any, Any], options: Options, *, streams: bool
-) -> Format:
+def format_of(graph: Graph, options: Options, *, streams: bool) -> Format:
     """What the caller listens to."""
     mode = options.stream_mode
     if not streams:
@@ -174,7 +169,7 @@ def format_of(
 
 
 def output_keys(
-    graph: Pregel[Any, Any, Any, Any], options: Options, *, streams: bool
+    graph: Graph, options: Options, *, streams: bool
 ) -> tuple[str, ...] | str:
     """The keys that values and updates show.
 
@@ -215,9 +210,7 @@ def stops(
     return names
 
 
-def place_root(
-    graph: Pregel[Any, Any, Any, Any], request: Request, config: Mapping[str, Any]
-) -> None:
+def place_root(graph: Graph, request: Request, config: Mapping[str, Any]) -> None:
     """Where a run that nobody is around of keeps its state.
 
     Raises:
@@ -249,7 +242,7 @@ def place_root(
     request.pinned = conf.get("checkpoint_id")
 
 
-def refuse_unsaved_stops(graph: Pregel[Any, Any, Any, Any], request: Request) -> None:
+def refuse_unsaved_stops(graph: Graph, request: Request) -> None:
     """A breakpoint without a checkpointer stops where nothing can go on."""
     strict = graph.plan_of_graph.semantics.unsaved_prompts == "error"
     if strict and (request.before or request.after):
@@ -261,7 +254,7 @@ def refuse_unsaved_stops(graph: Pregel[Any, Any, Any, Any], request: Request) ->
 
 
 def place_nested(
-    graph: Pregel[Any, Any, Any, Any],
+    graph: Graph,
     request: Request,
     parent: TaskContext,
     config: Mapping[str, Any] | None,
@@ -307,7 +300,7 @@ def place_nested(
         refuse_unsaved_stops(graph, request)
 
 
-def child_ns(graph: Pregel[Any, Any, Any, Any], parent: TaskContext) -> str:
+def child_ns(graph: Graph, parent: TaskContext) -> str:
     """The namespace of a graph called inside a task.
 
     It is the task's; a further call in the same task gets a number after it.
@@ -334,9 +327,7 @@ def stored_metadata(plan: Plan, config: Mapping[str, Any]) -> dict[str, Any]:
     return stored
 
 
-def context_of(
-    graph: Pregel[Any, Any, Any, Any], options: Options, parent: TaskContext | None
-) -> Any:
+def context_of(graph: Graph, options: Options, parent: TaskContext | None) -> Any:
     """The run's context, in the form of its schema where that is a class."""
     context = options.context
     if context is None:
@@ -352,7 +343,7 @@ def makes(schema: type) -> bool:
     return hasattr(schema, "__dataclass_fields__") or hasattr(schema, "model_fields")
 
 
-def needs_threads(graph: Pregel[Any, Any, Any, Any], format_: Format) -> bool:
+def needs_threads(graph: Graph, format_: Format) -> bool:
     """Whether chunks come while a node runs, and somebody waits for them."""
     if not format_.modes:
         return False

@@ -21,9 +21,6 @@ from towpath.pregel.ports import bump_of
 from towpath.pregel.runs import check_colour
 from towpath.types import StateSnapshot, StateUpdate
 
-if TYPE_CHECKING:
-    from towpath.pregel.main import Pregel
-
 # Checkpoints read at a time: a long history is never held whole.
 PAGE: Final = 64
 
@@ -232,7 +229,7 @@ class StateVerbs:
 
     def get_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False
-    ) -> Iterator[tuple[str, Pregel[Any, Any, Any, Any]]]:
+    ) -> Iterator[tuple[str, Any]]:
         """The compiled graphs among the nodes, by name; nested ones as `a|b`."""
         for name, spec in self.plan_of_graph.nodes.items():
             action = spec.action
@@ -251,7 +248,7 @@ class StateVerbs:
 
     async def aget_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False
-    ) -> AsyncIterator[tuple[str, Pregel[Any, Any, Any, Any]]]:
+    ) -> AsyncIterator[tuple[str, Any]]:
         """Async twin of `get_subgraphs`."""
         for found in self.get_subgraphs(namespace=namespace, recurse=recurse):
             yield found

@@ -16,6 +16,7 @@ from towpath.constants import END, MISSING, ROOT, START, TASKS
 from towpath.errors import (
     InvalidReturnError,
     InvalidUpdateError,
+    InvalidValueError,
     ParentCommand,
     UndeclaredKeyError,
     UnknownNodeError,
@@ -63,7 +64,7 @@ def part_writes(plan: Plan, spec: NodeSpec, part: Any) -> list[Write]:
     if part is None:
         return []
     if plan.root:
-        return [(ROOT, checked(plan, ROOT, part))]
+        return [(ROOT, checked(plan, spec, ROOT, part))]
     pairs = as_update(part, plan.keys, plan.starts)
     if pairs is None:
         raise InvalidReturnError(
@@ -91,7 +92,7 @@ def command_writes(plan: Plan, spec: NodeSpec, command: Command[Any]) -> list[Wr
 def update_writes(plan: Plan, spec: NodeSpec, update: Any) -> list[Write]:
     """The update of a command: a mapping, pairs, or an instance of a schema."""
     if plan.root:
-        return [(ROOT, checked(plan, ROOT, update))]
+        return [(ROOT, checked(plan, spec, ROOT, update))]
     if isinstance(update, list | tuple):
         if all(isinstance(p, tuple) and len(p) == 2 for p in update):
             return keyed(plan, spec, update)
@@ -120,12 +121,29 @@ def keyed(plan: Plan, spec: NodeSpec, pairs: Iterable[tuple[Any, Any]]) -> list[
         else:
             writes.append((key, value))
     if plan.validate is not None:
-        return [(key, checked(plan, key, value)) for key, value in writes]
+        return [(key, checked(plan, spec, key, value)) for key, value in writes]
     return writes
 
 
-def checked(plan: Plan, key: str, value: Any) -> Any:
-    return value if plan.validate is None else plan.validate(key, value)
+def checked(plan: Plan, spec: NodeSpec, key: str, value: Any) -> Any:
+    """The value as its field's rules correct it.
+
+    Raises:
+        InvalidValueError: names the writer and the key (TP-210).
+    """
+    if plan.validate is None:
+        return value
+    try:
+        return plan.validate(key, value)
+    except ValueError as error:
+        raise InvalidValueError(
+            f"{writer_of(spec)} wrote {kind(value)} to `{key}`, which its field "
+            f"refuses: {error}"
+        ) from error
+
+
+def writer_of(spec: NodeSpec) -> str:
+    return "the input" if spec.name == START else f"node `{spec.name}`"
 
 
 def undeclared(plan: Plan, spec: NodeSpec, key: Any) -> None:
@@ -133,8 +151,7 @@ def undeclared(plan: Plan, spec: NodeSpec, key: Any) -> None:
     graph = spec.action is not None and spec.action.graph is not None
     if graph or key in plan.managed:
         return
-    who = "the input" if spec.name == START else f"node `{spec.name}`"
-    message = f"{who} writes key `{key}`, which no schema declares"
+    message = f"{writer_of(spec)} writes key `{key}`, which no schema declares"
     if plan.semantics.undeclared_keys == "error":
         hint = nearest(key, plan.keys) or f"declared are: {', '.join(plan.keys)}"
         raise UndeclaredKeyError(message, hint=hint)
