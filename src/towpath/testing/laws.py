@@ -278,9 +278,7 @@ def crooked(history: Sequence[Any]) -> Iterator[str]:
         yield from shrunk(parent.checkpoint, saved.checkpoint)
 
 
-def shrunk(
-    parent: Mapping[str, Any], checkpoint: Mapping[str, Any]
-) -> Iterator[str]:
+def shrunk(parent: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> Iterator[str]:
     """Channels whose version became smaller or was lost."""
     versions = checkpoint["channel_versions"]
     for channel, version in parent["channel_versions"].items():

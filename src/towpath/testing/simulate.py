@@ -32,7 +32,6 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -44,6 +43,7 @@ from towpath.errors import NodeCancelledError
 from towpath.kernel.commands import (
     Alarm,
     Cancelled,
+    Closed,
     Expired,
     Fetch,
     FetchAll,
@@ -58,12 +58,11 @@ from towpath.kernel.commands import (
     Wait,
 )
 from towpath.kernel.request import Chunk
-from towpath.pregel import finish
-from towpath.pregel.runs import Options, connect, prepare_run
+from towpath.pregel.finish import result
+from towpath.pregel.runs import Options, Run, connect, prepare_run
 from towpath.step.tasks import Task
 from towpath.testing.world import (
     PAUSE,
-    Backlog,
     Clock,
     Crash,
     Delay,
@@ -86,6 +85,7 @@ __all__ = (
     "Trace",
     "simulate",
 )
+
 
 class Process:
     """A task on its way: its coroutine, and when it can go on."""
@@ -142,7 +142,7 @@ class SimulatedDriver:
         self.outbox: deque[Chunk] = deque()
         self.events: list[Any] = []
         self.processes: list[Process] = []
-        self.backlog = Backlog(simulation)
+        self.backlog = simulation.backlog
         self.cancelled: BaseException | None = None
         self.step_s = scope.req.step_timeout
         self.step_started = 0.0
@@ -187,7 +187,7 @@ class SimulatedDriver:
 
     def turns(self, program: Program[Any]) -> Generator[Turn | Chunk, None, Any]:
         """Obey a program; yield chunks, and where others may go on first."""
-        self.scope.base = copy_context()
+        self.scope.begin()
         try:
             command = next(program)
             while True:
@@ -208,6 +208,9 @@ class SimulatedDriver:
         except StopIteration as stop:
             yield from self.told()
             return stop.value
+        except Exception:
+            yield from self.told()
+            raise
         finally:
             self.note_left()
 
@@ -226,9 +229,10 @@ class SimulatedDriver:
 
     def close(self, program: Program[Any], command: Any, error: BaseException) -> None:
         """The caller wants no more: let the program end in order."""
-        self.cancelled = error
+        reason = Closed() if isinstance(error, GeneratorExit) else error
+        self.cancelled = reason
         self.scope.closed = True
-        self.events.append(Cancelled(error))
+        self.events.append(Cancelled(reason))
         try:
             if isinstance(command, Launch) and self.processes:
                 command = program.send(())  # they are on their way
@@ -242,7 +246,7 @@ class SimulatedDriver:
         except StopIteration:
             pass
         except BaseException as raised:
-            if raised is not error:
+            if raised is not reason:
                 raise
 
     def at_once(self, steps: Generator[Turn | Chunk, None, Any]) -> Any:
@@ -269,8 +273,10 @@ class SimulatedDriver:
 
     def launch(self, command: Launch) -> Generator[Turn | Chunk, None, Sequence[Any]]:
         """Line tasks up; a lone one may also run to its end right here."""
+        if self.cancelled is None and self.scope.abandoned():
+            self.cancelled = NodeCancelledError(self.scope.plan.name)
         if self.cancelled is not None:
-            return (Cancelled(self.cancelled),)
+            return (Cancelled(self.cancelled, command.tasks),)
         tasks = command.tasks
         self.step_started = self.clock.now
         self.processes.extend(map(Process, tasks))
@@ -289,7 +295,8 @@ class SimulatedDriver:
             due = self.due(command)
             if due is not None and not (self.ready() and self.coin()):
                 return (due,)
-            if self.events and not (self.ready() and self.coin()):
+            hurry = self.cancelled is not None or not self.ready()
+            if self.events and (hurry or self.coin()):
                 events, self.events = self.events, []
                 return events
             done = yield from self.go_on(command)
@@ -501,12 +508,14 @@ def simulate(
     crash_at: int | None = None,
     faults: Faults | None = None,
     clock: Clock | None = None,
+    until: Callable[[Any], bool] | None = None,
     **options: Any,
 ) -> Trace:
     """Run a graph under the simulator.
 
     `crash_at` is the number of the command before which the process dies,
-    counted from 0 over the run and its subgraphs. `options` are those of
+    counted from 0 over the run and its subgraphs. The caller closes the stream
+    after the first chunk that `until` is true of. `options` are those of
     `stream`; without a `stream_mode` nobody listens, as in `invoke`. Whatever
     comes out of the run is in the trace; nothing is raised.
     """
@@ -520,7 +529,7 @@ def simulate(
         made.scope.drivers = Drivers(simulation)
         driver = SimulatedDriver(made.scope, simulation)
         connect(made, driver.emit)
-        play(driver, made, trace)
+        play(driver, made, trace, until)
     except Crash:
         pass
     except BaseException as error:
@@ -533,19 +542,25 @@ def simulate(
     return trace
 
 
-def play(driver: SimulatedDriver, made: finish.Run, trace: Trace) -> None:
-    """Take the turns of a whole run."""
+def play(
+    driver: SimulatedDriver,
+    made: Run,
+    trace: Trace,
+    until: Callable[[Any], bool] | None,
+) -> None:
+    """Take the turns of a whole run, or stop it in the middle."""
     faults, commands = driver.simulation.faults, driver.simulation.journal.commands
     turns = driver.turns(made.program())
     try:
         while True:
             item = next(turns)
-            if isinstance(item, tuple):
-                if made.format.wants(item):
-                    trace.chunks.append(made.format.shape(item))
-            elif isinstance(item, Delay):
+            stops = faults.stop_at is not None and len(commands) >= faults.stop_at
+            if isinstance(item, Delay):
                 driver.clock.now = max(driver.clock.now, item.until)
-            if faults.stop_at is not None and len(commands) >= faults.stop_at:
+            elif isinstance(item, tuple) and made.format.wants(item):
+                trace.chunks.append(made.format.shape(item))
+                stops = stops or (until is not None and until(trace.chunks[-1]))
+            if stops:
                 trace.status = "stopped"
                 if faults.cancels:
                     turns.throw(CancelledError())
@@ -554,7 +569,7 @@ def play(driver: SimulatedDriver, made: finish.Run, trace: Trace) -> None:
     except StopIteration as stop:
         outcome = stop.value
         trace.status = outcome.status
-        trace.value = finish.result(made, outcome, Options(stream_mode="values"))
+        trace.value = result(made, outcome, Options(stream_mode="values"))
 
 
 class Drivers:

@@ -160,6 +160,7 @@ class Simulation:
         self.faults = faults
         self.crash_at = crash_at
         self.journal = Journal()
+        self.backlog = Backlog(self)
         self.dead = False
 
     def alive(self) -> None:
@@ -202,7 +203,11 @@ class Simulation:
 
 
 class Backlog:
-    """Storage calls left behind a run. They are made in order, at any time."""
+    """Storage calls left behind a run. They are made in order, at any time.
+
+    After one has failed nothing is stored any more, so that what is stored is
+    always the beginning of what was said to be.
+    """
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
@@ -236,5 +241,4 @@ class Backlog:
 
     def check(self) -> None:
         if self.error is not None:
-            error, self.error = self.error, None
-            raise error
+            raise self.error
