@@ -82,9 +82,9 @@ class Backlog:
         asyncio.run_coroutine_threadsafe(self.flush(), self.loop).result()
 
     def check(self) -> None:
+        # Kept: what comes after a checkpoint that is not there has no ground.
         if self.error is not None:
-            error, self.error = self.error, None
-            raise error
+            raise self.error
 
 
 class LoopDriver:
@@ -99,6 +99,7 @@ class LoopDriver:
         self.running: dict[Task, asyncio.Task[Any]] = {}
         self.gate: asyncio.Semaphore | None = None
         self.own_backlog = False
+        self.storing: asyncio.Future[Any] | None = None
         self.cancelled: BaseException | None = None
         self.events: list[Any] = []
         self.deadlines = Deadlines(scope.req.step_timeout)
@@ -168,11 +169,25 @@ class LoopDriver:
     async def close(
         self, program: Program[Any], command: Any, error: BaseException
     ) -> None:
-        """The caller wants no more: let the program end in order."""
+        """The caller wants no more: let the program end in order.
+
+        That is done in a task of its own, which further cancellations of the
+        caller do not reach: what has finished is recorded before it is over.
+        """
         reason = Closed() if isinstance(error, GeneratorExit) else error
         self.cancelled = reason
         self.scope.closed = True
         self.events.append(Cancelled(reason))
+        ending = self.loop.create_task(self.finish(program, command, reason))
+        while not ending.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([ending])
+        ending.result()
+
+    async def finish(
+        self, program: Program[Any], command: Any, reason: BaseException
+    ) -> None:
+        """Obey what is left of a program that has been told to end."""
         try:
             while True:
                 self.outbox.clear()  # nobody takes chunks any more
@@ -336,7 +351,19 @@ class LoopDriver:
         if (backlog := self.backlog()) is not None:
             await backlog.flush()
         method, args, kwargs = saver_call(command)
-        await getattr(saver, f"a{method}")(*args, **kwargs)
+        await self.untorn(lambda: getattr(saver, f"a{method}")(*args, **kwargs))
+
+    async def untorn(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a saver call that a cancellation does not tear.
+
+        When one comes, the command is obeyed again while the run is closed,
+        and finds the call still going on.
+        """
+        if self.storing is None:
+            self.storing = asyncio.ensure_future(call())
+        result = await asyncio.shield(self.storing)
+        self.storing = None
+        return result
 
     def backlog(self, *, make: bool = False) -> Backlog | None:
         """The backlog of this run, which is that of the run around it."""

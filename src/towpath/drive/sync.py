@@ -97,9 +97,9 @@ class Backlog:
             self.check()
 
     def check(self) -> None:
+        # Kept: what comes after a checkpoint that is not there has no ground.
         if self.error is not None:
-            error, self.error = self.error, None
-            raise error
+            raise self.error
 
 
 class SyncDriver:

@@ -43,6 +43,11 @@ def join_channel(sources: tuple[str, ...], target: str) -> str:
     return f"join:{'+'.join(sources)}:{target}"
 
 
+def labelled(ends: Sequence[str] | Mapping[str, str]) -> dict[str, str | None]:
+    """Where a node says it goes, and what these edges are called."""
+    return dict(ends) if isinstance(ends, Mapping) else dict.fromkeys(ends)
+
+
 class PlanMaker:
     """Makes the plan of one blueprint; used once."""
 
@@ -58,6 +63,7 @@ class PlanMaker:
         self.views: dict[Any, View] = {}
         self.channels: Channels = {}
         self.joins: list[JoinSpec] = []
+        self.finishing: set[str] = set()
 
     def collect(self) -> None:
         """The channels of every schema the graph knows, conflicts refused."""
@@ -148,10 +154,13 @@ class PlanMaker:
                 LastValueAfterFinish(Any) if node.defer else EphemeralValue(Any, False)
             )
         for source, target in sorted(self.blueprint.edges):
-            if target != END:
+            if target == END:
+                self.finishing.add(source)
+            else:
                 writes[source].append((to_channel(target), None))
         for sources, target in sorted(self.blueprint.waiting_edges):
             if target == END:
+                self.finishing.update(sources)
                 continue
             policy = self.blueprint.join_policies.get((sources, target), "all")
             if policy == "any":
@@ -185,6 +194,7 @@ class PlanMaker:
             branches=self.branches(START),
             hidden=True,
             tags=(TAG_HIDDEN,),
+            finishes=START in self.finishing,
         )
 
     def branches(self, name: str) -> tuple[BranchSpec, ...]:
@@ -232,7 +242,8 @@ class PlanMaker:
             defer=node.defer,
             metadata=node.metadata,
             trace=node.trace_policy,
-            destinations=tuple(node.ends),
+            destinations=labelled(node.ends),
+            finishes=name in self.finishing,
             identity=identity_of(node.runnable) if cache else "",
         )
         made = {name: spec}

@@ -25,7 +25,9 @@ class Request:
     `ns` is the namespace of a nested run and `parents` the checkpoints it
     hangs under, by namespace. `resuming` says that the task around a nested
     run is being run again, so that it goes on where it stopped; `answers` are
-    answers to questions by id. `origin` stands in for a checkpoint id where
+    answers to questions by id. A run from a checkpoint that its thread has
+    passed is `rewound`: `fork_base` is that checkpoint, `fork_id` the first of
+    the new branch. `origin` stands in for a checkpoint id where
     there is no saver. `state` and
     `stop` are set by the run for those who run under it; `spent` counts the
     supersteps that nested runs took.
@@ -45,6 +47,8 @@ class Request:
     resuming: bool = False
     nested: bool = False
     rewound: bool = False
+    fork_base: str = ""
+    fork_id: str = ""
     answers: dict[str, Any] = field(default_factory=dict)
     parents: Mapping[str, str] = field(default_factory=dict)
     origin: str = ""

@@ -44,11 +44,7 @@ OUTSIDE = NodeSpec(INPUT, None, (), NOTHING, hidden=True)
 
 def begin(plan: Plan, req: Request) -> Program[Session]:
     """Load the thread and bring it to where the first superstep starts."""
-    saved = (yield Fetch(req.saver, req.place(req.pinned))) if req.saver else None
-    rewound = False
-    if saved is not None and (req.pinned or (req.rewound and req.answers)):
-        saved, rewound = yield from rewind(req, saved)
-        req.rewound = rewound
+    saved, rewound = (yield from load(req)) if req.saver else (None, False)
     if saved is None:
         state = open_state(plan, bump=req.bump)
         state.id = "" if req.saver else req.origin
@@ -64,15 +60,41 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
     above = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
     session.parent_config = req.shown(above) if above else None
     session.pending = by_task(saved.pending_writes or ())
-    check_nodes(plan, saved.checkpoint)
     if req.nested and not req.resuming:
         # A nested run that already began under this very step goes on.
         req.resuming = dict(saved.metadata.get("parents") or {}) == dict(req.parents)
     if req.input is None or isinstance(req.input, Command) or req.resuming:
+        check_nodes(plan, saved.checkpoint)
         yield from go_on(session, rewound=rewound)
     else:
         yield from new_input(session, rewound=rewound)
     return session
+
+
+def load(req: Request) -> Program[tuple[Any, bool]]:
+    """The checkpoint to go on from, and whether its thread has passed it."""
+    saved = yield Fetch(req.saver, req.place(req.pinned))
+    if saved is None:
+        return None, False
+    rewound = False
+    if req.pinned or (req.rewound and req.answers):
+        saved, rewound = yield from rewind(req, saved)
+        req.rewound = rewound or req.rewound
+    if req.nested and req.fork_id and not rewound:
+        saved = yield from as_of_then(req, saved)
+    return saved, rewound
+
+
+def as_of_then(req: Request, head: Any) -> Program[Any]:
+    """The state of a subgraph when the checkpoint was made that is run again.
+
+    A subgraph that keeps its state across calls has moved on since, unless
+    this run has already called it. Ids sort in time order.
+    """
+    if head.checkpoint["id"] > req.fork_id:
+        return head
+    older = yield FetchAll(req.saver, req.place(None))
+    return next((t for t in older if t.checkpoint["id"] < req.fork_base), None)
 
 
 def check_nodes(plan: Plan, checkpoint: Mapping[str, Any]) -> None:
@@ -277,7 +299,9 @@ def branch_off(session: Session, answers: Mapping[str, Any]) -> Program[None]:
         state.carried = {}
     session.pending = kept
     state.changed.clear()
+    req.fork_base = req.fork_base or state.id
     yield from session.commit("fork")
+    req.fork_id = req.fork_id or state.id
     for task_id_, writes in kept.items():
         yield from session.record(task_id_, "", writes)
 

@@ -93,7 +93,11 @@ class NodeSpec:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     trace: TracePolicy | None = None
-    destinations: tuple[str, ...] = ()
+    # Only told, for drawings: where commands may lead and what such an edge is
+    # called, whether an edge leads to END, and which channels a raw node writes.
+    destinations: Mapping[str, str | None] = field(default_factory=dict)
+    finishes: bool = False
+    outlets: tuple[str, ...] = ()
     identity: str = ""
     call: Any = None
     # Whether a blocking run can call the node and its branches just like that.

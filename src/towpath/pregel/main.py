@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 from towpath.plan import NodeSpec, Plan
 from towpath.pregel.batches import BatchVerbs
 from towpath.pregel.config import merge
+from towpath.pregel.draw import DrawVerbs
 from towpath.pregel.finish import arun, astream_run, run, stream_run
 from towpath.pregel.runs import Options, prepare_run
 from towpath.pregel.states import StateVerbs
@@ -26,7 +27,9 @@ Modes = StreamMode | Sequence[StreamMode]
 Nodes = All | Sequence[str]
 
 
-class Pregel(StateVerbs, BatchVerbs, Generic[StateT, ContextT, InputT, OutputT]):
+class Pregel(
+    StateVerbs, BatchVerbs, DrawVerbs, Generic[StateT, ContextT, InputT, OutputT]
+):
     """A compiled graph: invoke it, stream it, look at its threads, edit them."""
 
     def __class_getitem__(cls, parameters: Any) -> Any:

@@ -267,6 +267,7 @@ def place_nested(
     request.durability = options.durability or outer.durability
     request.nested = True
     request.rewound = outer.rewound
+    request.fork_base, request.fork_id = outer.fork_base, outer.fork_id
     request.answers = outer.answers
     request.thread_id = outer.thread_id
     request.ns = child_ns(graph, parent)

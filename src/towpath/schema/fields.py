@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, get_args, get_origin
@@ -169,6 +170,8 @@ def _reducer(metadata: tuple[Any, ...], lenient: bool) -> Any:
 
 
 def _check_reducer(key: str, reducer: Any) -> None:
+    if isinstance(reducer, (types.BuiltinFunctionType, types.MethodDescriptorType)):
+        return  # what builtins say of themselves changes from version to version
     if inspect.iscoroutinefunction(reducer):
         found = f"async {_name(reducer)}"
     else:
