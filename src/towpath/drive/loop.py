@@ -238,6 +238,9 @@ class LoopDriver:
     async def launch(self, command: Launch) -> Sequence[Any]:
         """Await a lone task here; make asyncio tasks of several."""
         tasks = command.tasks
+        if self.scope.outer is not None and self.scope.heard:
+            # Whoever listens further up gets what was told before more happens.
+            await asyncio.sleep(0)
         if self.cancelled is None and self.scope.abandoned():
             self.cancelled = NodeCancelledError(self.scope.plan.name)
         if self.cancelled is not None:
@@ -359,11 +362,13 @@ class LoopDriver:
         When one comes, the command is obeyed again while the run is closed,
         and finds the call still going on.
         """
-        if self.storing is None:
-            self.storing = asyncio.ensure_future(call())
-        result = await asyncio.shield(self.storing)
-        self.storing = None
-        return result
+        job = self.storing or asyncio.ensure_future(call())
+        self.storing = job
+        try:
+            return await asyncio.shield(job)
+        finally:
+            if job.done():
+                self.storing = None
 
     def backlog(self, *, make: bool = False) -> Backlog | None:
         """The backlog of this run, which is that of the run around it."""
