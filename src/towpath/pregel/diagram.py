@@ -43,9 +43,7 @@ class Edge(NamedTuple):
     conditional: bool = False
 
     def copy(self, *, source: str | None = None, target: str | None = None) -> Edge:
-        return self._replace(
-            source=source or self.source, target=target or self.target
-        )
+        return self._replace(source=source or self.source, target=target or self.target)
 
 
 @dataclass
@@ -59,7 +57,11 @@ class Graph:
         return bool(self.nodes)
 
     def add_node(
-        self, data: Any, id: str | None = None, *, metadata: dict[str, Any] | None = None
+        self,
+        data: Any,
+        id: str | None = None,
+        *,
+        metadata: dict[str, Any] | None = None,
     ) -> Node:
         """Add a node for something that runs.
 

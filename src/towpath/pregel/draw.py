@@ -115,8 +115,8 @@ def finish(plan: Plan, graph: Graph) -> None:
     sources = {edge.source for edge in graph.edges if not handles(plan, edge)}
     graph.edges.extend(
         Edge(name, END)
-        for name, spec in plan.nodes.items()
-        if name in targets and name not in sources and visible(spec)
+        for name in plan.nodes
+        if name in targets and name not in sources
     )
 
 

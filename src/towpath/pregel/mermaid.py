@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Any, Final, Protocol
 
 STYLES: Final = {
@@ -15,7 +15,7 @@ STYLES: Final = {
 }
 PLAIN: Final = re.compile(r"[\w .,:;/+=?!-]+")
 MARKED: Final = ("*", "_", "`")
-"""How text begins that Mermaid would take for markdown."""
+"""How text begins and ends that Mermaid would take for markdown."""
 
 
 class Noded(Protocol):
@@ -95,13 +95,18 @@ def mermaid(
     for node in nodes:
         root.at(node.id.split(":")[:-1]).nodes.append(node)
     for edge in edges:
-        paths = [edge.source.split(":")[:-1], edge.target.split(":")[:-1]]
-        root.at(commonprefix(paths)).edges.append(edge)
+        root.at(around(edge)).edges.append(edge)
     lines = [*(front(look.settings) if look.with_styles else ()), "graph TD;"]
     lines.extend(inside(root, look, ends))
     if look.with_styles:
         lines.extend(f"\tclassDef {key} {text}" for key, text in look.styles.items())
     return "\n".join(lines) + "\n"
+
+
+def around(edge: Edged) -> list[str]:
+    """The subgraphs that both ends of an edge are in."""
+    paths = zip(edge.source.split(":")[:-1], edge.target.split(":")[:-1], strict=False)
+    return [name for name, _ in takewhile(lambda pair: pair[0] == pair[1], paths)]
 
 
 def front(settings: Mapping[str, Any]) -> list[str]:
@@ -149,7 +154,8 @@ def label(name: str) -> str:
     """A name as Mermaid shows it without taking any of it for syntax."""
     if not PLAIN.fullmatch(name):
         return '"' + name.replace('"', "#quot;") + '"'
-    return f"<p>{name}</p>" if name.startswith(MARKED) else name
+    marked = name.startswith(MARKED) and name.endswith(MARKED)
+    return f"<p>{name}</p>" if marked else name
 
 
 def edge_line(edge: Edged, words: int) -> str:
@@ -174,6 +180,8 @@ def wrapped(text: str, words: int) -> str:
 def safe_id(id: str) -> str:
     """An id in the letters that Mermaid takes; others as their code."""
     return "".join(
-        char if (char.isascii() and char.isalnum()) or char in "_-" else f"\\{ord(char):x}"
+        char
+        if (char.isascii() and char.isalnum()) or char in "_-"
+        else f"\\{ord(char):x}"
         for char in id
     )
