@@ -92,7 +92,7 @@ def loop(session: Session) -> Program[Status]:
             return "done"
         ready = restore(session, tasks) if session.pending else tasks
         if req.before and breaks(state, tasks, req.before):
-            session.tell("updates", {INTERRUPT: ()})
+            session.tell_breakpoint()
             return "interrupt_before"
         if req.control is not None and req.control.drain_requested:
             raise GraphDrained(req.control.drain_reason)
@@ -111,7 +111,7 @@ def loop(session: Session) -> Program[Status]:
         if req.after and breaks(state, session.tasks, req.after):
             session.tasks = prepare(plan, state, req.ns, session.stop)
             session.tell_checkpoint()
-            session.tell("updates", {INTERRUPT: ()})
+            session.tell_breakpoint()
             return "interrupt_after"
 
 

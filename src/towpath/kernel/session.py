@@ -274,12 +274,18 @@ class Session:
 
     def tell_parked(self, task: Task) -> None:
         """Tell the questions of one task."""
+        if not task.interrupts:
+            self.tell_breakpoint()  # one further down, in a subgraph
+            return
         chunk = interrupt_chunk(task.interrupts)
         self.tell("updates", chunk)
-        if not task.interrupts:
-            return  # a breakpoint further down, not a question
         if "values" in self.tells:
             shown = self.shown_values()
             shown = {**shown, **chunk} if isinstance(shown, dict) else chunk
             self.tell("values", shown)
         self.tell_result(task)
+
+    def tell_breakpoint(self) -> None:
+        """Tell that a static breakpoint stopped the run; the outermost one tells."""
+        if not self.req.nested:
+            self.tell("updates", {INTERRUPT: ()})
