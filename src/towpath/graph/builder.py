@@ -136,6 +136,8 @@ class PlanMaker:
             if self.semantics.validate_updates
             else None,
             context_schema=blueprint.context_schema,
+            input_schema=blueprint.input_schema,
+            output_schema=blueprint.output_schema,
             **options,
         )
 

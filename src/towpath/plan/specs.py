@@ -139,6 +139,8 @@ class Plan:
     interrupt_before: frozenset[str] | str = frozenset()
     interrupt_after: frozenset[str] | str = frozenset()
     context_schema: Any = None
+    input_schema: Any = None
+    output_schema: Any = None
     debug: bool = False
     input_channel: str = "__start__"
     # Graphs that were seen to be called inside a node's body, by node: the one

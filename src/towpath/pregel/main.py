@@ -15,6 +15,7 @@ from towpath.pregel.config import merge
 from towpath.pregel.draw import DrawVerbs
 from towpath.pregel.finish import arun, astream_run, run, stream_run
 from towpath.pregel.runs import Options, prepare_run
+from towpath.pregel.schemas import SchemaVerbs
 from towpath.pregel.states import StateVerbs
 from towpath.runtime import RunControl
 from towpath.types import All, Checkpointer, Durability, StreamMode
@@ -28,7 +29,11 @@ Nodes = All | Sequence[str]
 
 
 class Pregel(
-    StateVerbs, BatchVerbs, DrawVerbs, Generic[StateT, ContextT, InputT, OutputT]
+    StateVerbs,
+    BatchVerbs,
+    DrawVerbs,
+    SchemaVerbs,
+    Generic[StateT, ContextT, InputT, OutputT],
 ):
     """A compiled graph: invoke it, stream it, look at its threads, edit them."""
 

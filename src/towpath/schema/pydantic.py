@@ -1,6 +1,6 @@
 """State classes that are pydantic models.
 
-The only module of the core that knows pydantic, and it imports it only when a
+The only module of a run that knows pydantic, and it imports it only when a
 schema is a model already, or an answer has to be checked.
 """
 
