@@ -18,6 +18,7 @@ from towpath.testing.describe import (
     Rewind,
     Run,
     Script,
+    Steer,
     walk,
 )
 
@@ -87,6 +88,8 @@ class Player:
                 self._run(self._answers(), self.config)
             case Edit():
                 self._edit(step)
+            case Steer(values, goto):
+                self._steer(dict(values), goto)
             case Rewind(back):
                 self._run(None, self._behind(back))
 
@@ -155,6 +158,12 @@ class Player:
         self._note("edit", self._ids().value(self._snapshot()))
         if edit.proceed:
             self._run(None, self.config if edit.back == 0 else updated)
+
+    def _steer(self, values: Any, goto: str) -> None:
+        # A jump while paused: the peer's thread is inconsistent afterwards.
+        if not self._unsettled(self.config, now=True):
+            command = self.api.Command(update=values, goto=goto)
+            self._run(command, self.config)
 
     def _unsettled(self, config: Any, *, now: bool) -> bool:
         """Tell whether a step has open questions, or is half done.

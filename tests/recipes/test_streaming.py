@@ -30,9 +30,12 @@ def speaks(state: Log) -> Any:
 # -- row 81: one rule for every mode ------------------------------------------
 
 
+@pytest.mark.parametrize("semantics", [NATIVE, LANGGRAPH], ids=["native", "peer"])
 @pytest.mark.parametrize("mode", ["custom", "updates", "values", "tasks", "debug"])
-def test_children_show_only_when_asked(colour: Colour, mode: str) -> None:
-    app = wire(child=wire(speaks=speaks).compile()).compile()
+def test_children_show_only_when_asked(
+    colour: Colour, mode: str, semantics: Any
+) -> None:
+    app = wire(child=wire(speaks=speaks).compile()).compile(semantics=semantics)
     alone = colour.stream(app, {"log": []}, stream_mode=mode, subgraphs=False)
     within = colour.stream(app, {"log": []}, stream_mode=mode, subgraphs=True)
     assert len(alone) == len([where for where, _ in within if not where])
@@ -50,11 +53,6 @@ def test_tokens_of_children_show_only_when_asked(colour: Colour) -> None:
     options: dict[str, Any] = {"stream_mode": "messages"}
     assert [] == colour.stream(app, {"log": []}, **options)
     assert colour.stream(app, {"log": []}, subgraphs=True, **options)
-
-
-def test_the_peer_preset_lets_custom_chunks_of_children_out(colour: Colour) -> None:
-    app = wire(child=wire(speaks=speaks).compile()).compile(semantics=LANGGRAPH)
-    assert ["from below"] == colour.stream(app, {"log": []}, stream_mode="custom")
 
 
 # -- row 82: every level under its own place ----------------------------------

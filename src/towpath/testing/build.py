@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from inspect import Parameter, Signature
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 from typing_extensions import TypedDict
 
+from towpath.testing import normal
 from towpath.testing.api import Api
 from towpath.testing.describe import (
     Act,
@@ -28,11 +29,14 @@ from towpath.testing.describe import (
     Graph,
     Hop,
     Node,
+    Replace,
     StateKind,
     Write,
 )
 
 LOG_LENGTH_MAX = 60
+SEEN = ("total", "best", "note", "item")
+RARE = ("once", "hidden", "delta", "left")
 _ERRORS: dict[str, type[Exception]] = {
     "ValueError": ValueError,
     "RuntimeError": RuntimeError,
@@ -111,11 +115,35 @@ def _model_state() -> type:
     )
 
 
-def state_type(kind: StateKind) -> type:
+def extend(state: list[str], writes: Sequence[list[str]]) -> list[str]:
+    """Append many writes at once: the reducer of `delta`."""
+    return [*state, *(item for write in writes for item in write)][:LOG_LENGTH_MAX]
+
+
+@cache
+def _channel_state(api: Api) -> Any:
+    """Make a state of channels that are named one by one, and managed values."""
+    hints = {
+        **get_type_hints(TypedState, include_extras=True),
+        "once": Annotated[str, api.EphemeralValue],
+        "hidden": Annotated[str, api.UntrackedValue],
+        "delta": Annotated[list, api.DeltaChannel(extend, list, snapshot_frequency=3)],
+        "left": api.RemainingSteps,
+    }
+    return TypedDict("ChannelState", hints, total=False)  # type: ignore[operator]
+
+
+def state_type(api: Api, kind: StateKind) -> Any:
     """Return the state class of a kind."""
-    if kind == "pydantic":
-        return _model_state()
-    return DataState if kind == "dataclass" else TypedState
+    match kind:
+        case "pydantic":
+            return _model_state()
+        case "dataclass":
+            return DataState
+        case "channels":
+            return _channel_state(api)
+        case _:
+            return TypedState
 
 
 def read(state: Any, key: str) -> Any:
@@ -128,8 +156,9 @@ def read(state: Any, key: str) -> Any:
 def seen(state: Any) -> str:
     """Return a short text that tells two states apart."""
     log, tags = read(state, "log") or [], read(state, "tags") or {}
-    parts = [len(log), *(read(state, key) for key in ("total", "best", "note", "item"))]
-    return "/".join(map(str, [*parts, ",".join(sorted(tags))]))
+    parts = [len(log), *(read(state, key) for key in SEEN)]
+    rare = [f"{key}={read(state, key)}" for key in RARE if read(state, key) is not None]
+    return "/".join(map(str, [*parts, ",".join(sorted(tags)), *rare]))
 
 
 @dataclass
@@ -152,7 +181,7 @@ class Builder:
     def build(self, graph: Graph) -> Any:
         """Return the library's builder object for `graph`."""
         builder = self.api.StateGraph(
-            state_type(graph.state),
+            state_type(self.api, graph.state),
             input_schema=NarrowState if graph.narrow_input else None,
             output_schema=NarrowState if graph.narrow_output else None,
         )
@@ -183,13 +212,14 @@ class Builder:
                 return child
         body = partial(self._body, node)
         make = _async_node if self.asynchronous else _sync_node
-        return _signed(make(body, child), graph, node)
+        hint = state_type(self.api, graph.state) if node.hints else Parameter.empty
+        return _signed(make(body, child), hint, node)
 
     def _handler(self, node: Node) -> Callable[..., Any]:
         NodeError = self.api.NodeError  # noqa: N806
 
         def handle(state: Any, error: NodeError) -> Any:  # type: ignore[valid-type]
-            cause = type(error.error).__name__  # type: ignore[attr-defined]
+            cause = normal.error(error.error)[1]  # type: ignore[attr-defined]
             return {"log": [f"{node.name} failed: {cause} {seen(state)}"]}
 
         handle.__annotations__["error"] = NodeError
@@ -209,14 +239,19 @@ class Builder:
             update["log"].append(f"child={len(read(returned, 'log') or [])}")
         for act in node.acts:
             self._perform(act, node, update)
-        if not node.hops:
-            return update
-        return self._command(node, update)
+        if node.hops:
+            return self._command(node, update)
+        if node.returns == "parts":
+            command = self.api.Command
+            return [command(update={key: value}) for key, value in update.items()]
+        return update if node.returns == "dict" else None
 
     def _perform(self, act: Act, node: Node, update: dict[str, Any]) -> None:
         match act:
             case Write(key, value):
-                update[key] = value if key != "log" else update["log"] + [value]
+                update[key] = value
+            case Replace(key, value):
+                update[key] = self.api.Overwrite(value)
             case Emit(value):
                 self.api.get_stream_writer()(value)
             case Ask(question):
@@ -261,9 +296,8 @@ def _async_node(body: Callable[..., Any], child: Any) -> Callable[..., Any]:
     return action
 
 
-def _signed(action: Any, graph: Graph, node: Node) -> Any:
+def _signed(action: Any, hint: Any, node: Node) -> Any:
     """Give a node function the signature that asks for what it wants injected."""
-    hint = state_type(graph.state) if node.hints else Parameter.empty
     wanted = [Parameter("state", Parameter.POSITIONAL_OR_KEYWORD, annotation=hint)]
     if node.injected:
         wanted.append(Parameter(node.injected, Parameter.KEYWORD_ONLY))

@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Key = Literal["log", "total", "best", "tags", "note", "item"]
-StateKind = Literal["typeddict", "dataclass", "pydantic"]
+StateKind = Literal["typeddict", "dataclass", "pydantic", "channels"]
 Injected = Literal["", "config", "runtime", "writer", "store"]
 
 
@@ -46,7 +45,15 @@ class Fail:
     error: Literal["ValueError", "RuntimeError"] = "ValueError"
 
 
-Act: TypeAlias = Write | Emit | Ask | Fail
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Return `value` for `key`, past its reducer."""
+
+    key: str
+    value: object
+
+
+Act: TypeAlias = Write | Replace | Emit | Ask | Fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,8 @@ class Node:
     """Reads the private key `secret` in addition to the state."""
     hints: bool = False
     """Parameters carry annotations, the state's class among them."""
+    returns: Literal["dict", "parts", "nothing"] = "dict"
+    """One update, a list of commands with one key each, or `None`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +162,15 @@ class Rewind:
     back: int
 
 
-Step: TypeAlias = Run | Proceed | Edit | Rewind
+@dataclass(frozen=True, slots=True)
+class Steer:
+    """Send a command into the thread: an update and where to go."""
+
+    values: tuple[tuple[str, object], ...]
+    goto: str
+
+
+Step: TypeAlias = Run | Proceed | Edit | Rewind | Steer
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,11 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from towpath import errors
+
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 INTERRUPT_ID = re.compile(r"[0-9a-f]{32}")
-INTERNAL = "__pregel"
+INTERNAL = ("__pregel", "counters_since_delta_snapshot")
 CLOCKS = {"timestamp", "created_at"}
 ERRORS = (
     "GraphRecursionError",
@@ -25,7 +27,7 @@ ERRORS = (
     "ParentCommand",
     "ValidationError",
 )
-ERROR_TEXT = re.compile(rf"^({'|'.join(ERRORS)})\(.*", re.DOTALL)
+ERROR_TEXT = re.compile(r"^(\w+)\(.*", re.DOTALL)
 
 Chunk = tuple[tuple[str, ...], str, Any]
 
@@ -69,7 +71,7 @@ class Placeholders:
 
     def text(self, text: str) -> str:
         """Replace every id inside a text, and the wording of a library's error."""
-        text = ERROR_TEXT.sub(r"\1(...)", text)
+        text = ERROR_TEXT.sub(_without_wording, text)
         return INTERRUPT_ID.sub("<interrupt>", UUID.sub(self._number, text))
 
     def _number(self, match: re.Match[str]) -> str:
@@ -80,7 +82,7 @@ class Placeholders:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            value = self._hidden.without_state(value)
+            value = _without_handler_id(self._hidden.without_state(value))
             return {
                 self.value(key): "<time>" if key in CLOCKS else self.value(item)
                 for key, item in sorted(value.items(), key=lambda pair: str(pair[0]))
@@ -106,13 +108,36 @@ class Placeholders:
         return {"is": type(value).__name__, **self.value(members)}
 
 
+def _without_handler_id(task: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Take the id out of an error handler's task, which is told without a start."""
+    name = task.get("name")
+    if isinstance(name, str) and name.startswith("__error_handler__"):
+        return {**task, "id": None}
+    return task
+
+
 def error(raised: BaseException) -> tuple[str, ...]:
     """Name an error: the library's by its public type, a node's with its text."""
-    kinds = [kind.__name__ for kind in type(raised).__mro__]
-    for public in ERRORS:
-        if public in kinds:
-            return ("raises", public)
-    return ("raises", kinds[0], str(raised))
+    public = _public_name(type(raised))
+    if public is not None:
+        return ("raises", public)
+    return ("raises", type(raised).__name__, str(raised))
+
+
+def _public_name(kind: type) -> str | None:
+    """Return the name under which users know an error of the library's own."""
+    kinds = [each.__name__ for each in kind.__mro__]
+    return next((public for public in ERRORS if public in kinds), None)
+
+
+def _without_wording(match: re.Match[str]) -> str:
+    """Replace the repr of a library's error by its public name."""
+    name = match[1]
+    public = name if name in ERRORS else None
+    kind = getattr(errors, name, None)
+    if isinstance(kind, type):
+        public = _public_name(kind)
+    return match[0] if public is None else f"{public}(...)"
 
 
 def place(namespace: tuple[str, ...]) -> tuple[str, ...]:

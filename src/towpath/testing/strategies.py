@@ -29,10 +29,12 @@ from towpath.testing.describe import (
     Jump,
     Node,
     Proceed,
+    Replace,
     Rewind,
     Run,
     Script,
     StateKind,
+    Steer,
     Step,
     Write,
     walk,
@@ -41,6 +43,8 @@ from towpath.testing.describe import (
 T = TypeVar("T")
 START, END = "__start__", "__end__"
 NUMBERS = st.integers(-3, 9)
+REPLACEMENTS = (("log", ["new"]), ("total", 0), ("tags", {"z": 1}))
+RETURNS = ("dict", "dict", "dict", "parts", "nothing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,13 @@ class Limits:
     depth: int = 2
     prompts: bool = True
     failures: bool = True
-    kinds: tuple[StateKind, ...] = ("typeddict", "typeddict", "dataclass", "pydantic")
+    kinds: tuple[StateKind, ...] = (
+        "typeddict",
+        "typeddict",
+        "channels",
+        "dataclass",
+        "pydantic",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +85,10 @@ def _graph(draw: st.DrawFn, limits: Limits, place: Place) -> Graph:
     count = draw(st.integers(1, limits.nodes if place.depth == 0 else 3))
     names = tuple(f"{place.prefix}{letter}" for letter in "abcdef"[:count])
     private = _chance(draw, 8)
+    kind = draw(st.sampled_from(limits.kinds))
     nodes = [
-        _node(draw, limits, place, names, index, private) for index in range(count)
+        _node(draw, limits, place, names, index, private=private, kind=kind)
+        for index in range(count)
     ]
     if any(_leaves(node) for node in nodes):
         # Tasks beside one that leaves are cut off: a race, so there are none.
@@ -93,7 +105,7 @@ def _graph(draw: st.DrawFn, limits: Limits, place: Place) -> Graph:
         nodes=tuple(nodes),
         edges=edges,
         branches=branches,
-        state=draw(st.sampled_from(limits.kinds)),
+        state=kind,
         narrow_input=place.depth == 0 and _chance(draw, 8),
         narrow_output=_chance(draw, 8),
         persist=_persist(draw, place),
@@ -108,10 +120,15 @@ def _node(
     place: Place,
     names: tuple[str, ...],
     index: int,
+    *,
     private: bool,
+    kind: StateKind,
 ) -> Node:
     child = _child(draw, limits, place, names, index)
-    acts = tuple(_act(draw, limits, place, private) for _ in range(_few(draw, 2)))
+    acts = tuple(
+        _act(draw, limits, place, private=private, kind=kind)
+        for _ in range(_few(draw, 2))
+    )
     if any(isinstance(act, Ask) for act in acts):
         # Whether an answered question of a task that failed is open: we say no.
         acts = tuple(act for act in acts if not isinstance(act, Fail))
@@ -129,6 +146,7 @@ def _node(
         handled=limits.failures and _chance(draw, 12),
         private=private and child is None and draw(st.booleans()),
         hints=draw(st.booleans()),
+        returns=draw(st.sampled_from(RETURNS)),
     )
 
 
@@ -174,7 +192,9 @@ def _child(
     return draw(_graph(limits, inside))
 
 
-def _act(draw: st.DrawFn, limits: Limits, place: Place, private: bool) -> Act:
+def _act(
+    draw: st.DrawFn, limits: Limits, place: Place, *, private: bool, kind: StateKind
+) -> Act:
     kinds = ["write", "write", "write", "emit"]
     kinds += ["ask"] if place.prompts else []
     kinds += ["fail"] if limits.failures and _chance(draw, 4) else []
@@ -187,10 +207,12 @@ def _act(draw: st.DrawFn, limits: Limits, place: Place, private: bool) -> Act:
             error = draw(st.sampled_from(("ValueError", "RuntimeError")))
             return Fail(draw(st.integers(1, 3)), error)  # type: ignore[arg-type]
         case _:
-            return Write(*draw(_values(private)))
+            if _chance(draw, 12):
+                return Replace(*draw(st.sampled_from(REPLACEMENTS)))
+            return Write(*draw(_values(private, kind)))
 
 
-def _values(private: bool) -> st.SearchStrategy[tuple[str, object]]:
+def _values(private: bool, kind: StateKind) -> st.SearchStrategy[tuple[str, object]]:
     choices: list[st.SearchStrategy[tuple[str, object]]] = [
         st.tuples(st.just("total"), NUMBERS),
         st.tuples(st.just("best"), NUMBERS),
@@ -203,6 +225,9 @@ def _values(private: bool) -> st.SearchStrategy[tuple[str, object]]:
     ]
     if private:
         choices.append(st.tuples(st.just("secret"), st.sampled_from(("s", "t"))))
+    if kind == "channels":
+        choices.append(st.tuples(st.sampled_from(("once", "hidden")), st.just("w")))
+        choices.append(st.tuples(st.just("delta"), st.just(["w"])))
     return st.one_of(choices)
 
 
@@ -314,13 +339,13 @@ def _pausing(graph: Graph) -> bool:
 def _step(draw: st.DrawFn, graph: Graph, stored: bool) -> Step:
     if not stored:
         return Run(_input(draw, graph))
-    match draw(
-        st.sampled_from(("proceed", "proceed", "proceed", "run", "edit", "back"))
-    ):
+    names = [node.name for node in graph.nodes]
+    match draw(st.sampled_from(("proceed",) * 4 + ("run", "edit", "back", "steer"))):
+        case "steer":
+            return Steer((("log", ["steered"]),), draw(st.sampled_from(names)))
         case "run":
             return Run(_input(draw, graph))
         case "edit":
-            names = [node.name for node in graph.nodes]
             return Edit(
                 values=(("log", ["edit"]), ("note", "edited")),
                 as_node=draw(st.sampled_from((None, *names))),
