@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from towpath.constants import CONF
 from towpath.step.project import Keys
 from towpath.step.state import Bump, State, next_int
 
+# The mode in which a run tells that it stopped at a question, or goes on.
+LIFECYCLE: Final = "lifecycle"
 Chunk = tuple[tuple[str, ...], str, Any]
 Emit = Callable[[Chunk], None]
 

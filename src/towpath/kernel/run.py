@@ -73,6 +73,10 @@ def run(plan: Plan, req: Request) -> Program[Outcome]:
         yield from session.release_held()
         yield Flush()
     value = told_output(session, status)
+    if status != "done" and not req.nested:
+        session.tell_lifecycle(
+            "interrupt", "pending" if status == "interrupt" else status
+        )
     return Outcome(value, status, tuple(session.interrupts), session.state.step - first)
 
 

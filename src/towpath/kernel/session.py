@@ -10,7 +10,7 @@ from typing import Any
 
 from towpath.constants import ERROR, INTERRUPT, RESUME
 from towpath.kernel.commands import LateWrites, Persist, Program, Record
-from towpath.kernel.request import Request
+from towpath.kernel.request import LIFECYCLE, Request
 from towpath.plan import Plan
 from towpath.step.isolate import isolate
 from towpath.step.project import (
@@ -248,9 +248,8 @@ class Session:
             "parent_config": self.parent_config,
             "metadata": {k: v for k, v in self.metadata.items() if k != CARRIED},
         }
-        keys = self.plan.keys[0] if self.plan.root else self.plan.keys
-        values = output(self.state.values, keys)
-        chunk = checkpoint_chunk(values, place, self.tasks, self.plan.keys)
+        values = output(self.state.values, self.plan.shown)
+        chunk = checkpoint_chunk(values, place, self.tasks, self.plan.shown)
         self.tell_debug("checkpoint", "checkpoints", chunk, self.state.step - 1)
 
     def tell_started(self, task: Task) -> None:
@@ -261,7 +260,7 @@ class Session:
     def tell_result(self, task: Task) -> None:
         if task.spec.hidden or not self.tells & {"tasks", "debug"}:
             return
-        chunk = result_chunk(task, self.plan.keys)
+        chunk = result_chunk(task, self.plan.shown)
         self.tell_debug("task_result", "tasks", chunk, self.state.step)
 
     def tell_update(self, task: Task) -> None:
@@ -284,6 +283,12 @@ class Session:
             shown = {**shown, **chunk} if isinstance(shown, dict) else chunk
             self.tell("values", shown)
         self.tell_result(task)
+
+    def tell_lifecycle(self, what: str, status: str) -> None:
+        """Tell that the run stops here, or goes on from here."""
+        if LIFECYCLE in self.tells:
+            told = (what, status, self.state.id, tuple(self.interrupts))
+            self.tell(LIFECYCLE, told)
 
     def tell_breakpoint(self) -> None:
         """Tell that a static breakpoint stopped the run; the outermost one tells."""

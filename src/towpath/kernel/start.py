@@ -190,7 +190,7 @@ def take_input(session: Session, discarded: Sequence[Task] = ()) -> Program[None
     given = projected(plan, req.input) if req.nested else req.input
     given = isolate(given) if plan.semantics.isolate_state else given
     outside = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
-    outside.writes = [(plan.input_channel, given)]
+    outside.writes = input_writes(plan, given)
     apply(plan, state, [*discarded, outside])
     if session.saver is not None:
         yield from session.commit("input")
@@ -198,9 +198,16 @@ def take_input(session: Session, discarded: Sequence[Task] = ()) -> Program[None
         state.step += 1
 
 
+def input_writes(plan: Plan, given: Any) -> list[Write]:
+    """Where input goes: to the entry node, or to a raw graph's own channels."""
+    if plan.take is None:
+        return [(plan.input_channel, given)]
+    return list(plan.take(given))
+
+
 def projected(plan: Plan, given: Any) -> Any:
     """What a nested graph takes of the state around it: the keys it declares."""
-    if plan.root or isinstance(given, Command):
+    if plan.root or plan.take is not None or isinstance(given, Command):
         return given
     pairs = as_update(given, plan.input_keys)
     if pairs is None:
@@ -257,6 +264,7 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
         state.updated = None
     mark_stop(state)
     session.reruns = rewound and not answers
+    session.tell_lifecycle("resume", "pending")
     session.tell_values()
 
 

@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 
 from towpath.constants import INTERRUPT
 from towpath.errors import TowpathError, nearest
-from towpath.kernel.request import Chunk
+from towpath.kernel.request import LIFECYCLE, Chunk
+from towpath.pregel.lifecycle import MODE, Listeners
 
 MODES: Final = (
     "values",
@@ -53,11 +54,27 @@ class Format:
     printed: frozenset[str] = frozenset()
     inner: frozenset[str] = frozenset()
     own: tuple[str, ...] = ()
+    listeners: Listeners | None = None
 
     def shown(self, chunk: Chunk) -> tuple[Any, ...]:
         """The chunk as the caller gets it, or nothing; printed where asked."""
+        if chunk[1] == LIFECYCLE and self.listeners is not None:
+            self.listeners.hear(chunk)
         self.echo(chunk)
         return (self.shape(chunk),) if self.wants(chunk) else ()
+
+    async def ashown(self, chunk: Chunk) -> tuple[Any, ...]:
+        """Async twin of `shown`."""
+        if chunk[1] == LIFECYCLE and self.listeners is not None:
+            await self.listeners.ahear(chunk)
+        self.echo(chunk)
+        return (self.shape(chunk),) if self.wants(chunk) else ()
+
+    @property
+    def heard(self) -> frozenset[str]:
+        """Every mode that somebody of this run listens to."""
+        own = MODE if self.listeners is not None else frozenset()
+        return self.modes | self.printed | own
 
     def wants(self, chunk: Chunk) -> bool:
         ns, mode, _ = chunk

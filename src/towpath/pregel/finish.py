@@ -53,7 +53,7 @@ def to_end(made: Run) -> Outcome:
     steps = drive(made)
     try:
         while True:
-            made.format.echo(next(steps))
+            made.format.shown(next(steps))
     except StopIteration as stop:
         outcome: Outcome = stop.value
         return outcome
@@ -63,7 +63,7 @@ async def ato_end(made: Run) -> Outcome:
     """Async twin of `to_end`."""
     outcome: list[Outcome] = []
     async for chunk in adrive(made, outcome):
-        made.format.echo(chunk)
+        await made.format.ashown(chunk)
     return outcome[0]
 
 
@@ -105,7 +105,7 @@ async def astream_run(made: Run) -> AsyncGenerator[Any, None]:
     async with aclosing(adrive(made, outcome)) as steps:
         with guarded(made):
             async for chunk in steps:
-                for part in made.format.shown(chunk):
+                for part in await made.format.ashown(chunk):
                     yield part
     settle(made, outcome[0])
 

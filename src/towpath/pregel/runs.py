@@ -23,6 +23,7 @@ from towpath.kernel.run import Outcome, run
 from towpath.plan import Plan
 from towpath.pregel.chunks import Format, modes_of
 from towpath.pregel.config import limit_of, merge
+from towpath.pregel.lifecycle import MODE, listeners_of
 from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.step.tasks import lasting_ns
@@ -77,11 +78,12 @@ def prepare_run(
     merged = merge(graph.config, around(parent), config)
     plan = graph.plan_of_graph
     format_ = format_of(graph, options, streams=streams)
+    format_.listeners = listeners_of(merged) if parent is None else None
     outer = frozenset() if parent is None else parent.scope.inner_modes
     request = Request(
         input,
         output_keys(graph, options, streams=streams),
-        modes=format_.modes | format_.printed | outer,
+        modes=format_.heard | outer,
         before=stops(options.interrupt_before, plan.interrupt_before, plan),
         after=stops(options.interrupt_after, plan.interrupt_after, plan),
         limit=limit_of(merged, plan.semantics.recursion_limit),
@@ -109,7 +111,7 @@ def prepare_run(
         context=context_of(graph, options, parent),
         store=graph.store or (parent.store if parent else None),
         live=live,
-        inner_modes=format_.passed,
+        inner_modes=format_.passed | (MODE if format_.listeners else frozenset()),
     )
     if parent is not None:
         scope.inner_modes |= outer
@@ -179,9 +181,7 @@ def output_keys(
     plan = graph.plan_of_graph
     keys = options.output_keys
     if keys is None:
-        if plan.root:
-            return plan.keys[0]
-        return plan.keys if streams else plan.output_keys
+        return plan.shown if streams or plan.root else plan.output_keys
     several = (keys,) if isinstance(keys, str) else tuple(keys)
     for key in several:
         if key not in plan.key_set:
@@ -360,7 +360,7 @@ def connect(run_: Run, own: Any) -> None:
         emit = own
     else:
         outer = parent.scope
-        modes, mine = run_.format.modes | run_.format.printed, own
+        modes, mine = run_.format.heard, own
         inner = outer.inner_modes
 
         def emit(chunk: Chunk) -> None:
