@@ -53,8 +53,13 @@ def snapshot(
             interrupts=(),
         )
     state, pending = opened(plan, req, saved)
-    tasks = prepare(plan, state, req.ns, state.step)
-    keys: Keys = plan.keys[0] if plan.root else plan.keys
+    # An old checkpoint is shown with the tasks it was stored with, a thread's
+    # newest one with those that come next.
+    tasks = [] if live else prepare(plan, state, req.ns, state.step)
+    take_outside(plan, req, state, pending)
+    if live:
+        tasks = prepare(plan, state, req.ns, state.step)
+    keys: Keys = plan.shown
     shown = []
     answered = accepted_answers(pending)
     for task in tasks:
@@ -85,19 +90,26 @@ def snapshot(
 def opened(
     plan: Plan, req: Request, saved: Any
 ) -> tuple[State, dict[str, list[Write]]]:
-    """The state at a checkpoint, with what a command wrote to it from outside."""
+    """The state at a checkpoint, and what is recorded under it."""
     state = open_state(
         plan, saved.checkpoint, step=saved.metadata.get("step", -1) + 1, bump=req.bump
     )
     state.carried = saved.metadata.get(CARRIED) or {}
     pending = by_task(saved.pending_writes or ())
+    state.updated = None
+    return state, pending
+
+
+def take_outside(
+    plan: Plan, req: Request, state: State, pending: Mapping[str, Sequence[Write]]
+) -> None:
+    """Take in what a command that was a run's input wrote to its checkpoint."""
     outside = [w for w in pending.get(NULL_TASK_ID, ()) if w[0] not in SPECIAL]
     if outside:
         task = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
         task.writes = outside
         apply(plan, state, [task])
-    state.updated = None
-    return state, pending
+        state.updated = None
 
 
 def own_place(saved: Any) -> dict[str, Any]:
@@ -169,6 +181,7 @@ def child_state(
     if config is None or graph is None or not subgraphs:
         return config
     conf = config[CONF]
+    place = {CONF: {**conf, "checkpoint_ns": stored_ns(graph, conf["checkpoint_ns"])}}
     inner = Request(
         None,
         (),
@@ -178,7 +191,7 @@ def child_state(
         parents={**req.parents, req.ns: own[CONF]["checkpoint_id"]},
         bump=req.bump,
     )
-    return (yield from get_state(graph.plan_of_graph, inner, config, subgraphs=True))
+    return (yield from get_state(graph.plan_of_graph, inner, place, subgraphs=True))
 
 
 def stored_ns(graph: Any, ns: str) -> str:

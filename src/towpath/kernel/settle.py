@@ -33,7 +33,7 @@ from towpath.kernel.commands import (
 from towpath.kernel.retry import delay_s, matching
 from towpath.kernel.session import Session
 from towpath.plan import NodeSpec
-from towpath.step.tasks import Task, path_key, pull_path
+from towpath.step.tasks import Task, path_key
 from towpath.types import CachePolicy, TimeoutPolicy
 
 CACHE_NS = "__pregel_ns_writes"
@@ -267,7 +267,8 @@ class Round:
 
 def handed_over(spec: NodeSpec, task: Task, error: BaseException) -> Task:
     """The task of an error handler; the failed one is over and wrote nothing."""
-    stand_in = Task(spec, pull_path(spec.name), (), task.origin)
+    stand_in = Task(spec, (*task.path, spec.name), (), task.origin)
+    stand_in.place = task.order()
     stand_in.input = task.input
     stand_in.failure = NodeError(task.name, error)
     task.writes = []

@@ -241,6 +241,7 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     writes = outside_writes(session, given)
     answers = dict(req.answers)
     session.stop = state.step + req.limit + 1
+    null = [w for w in session.pending.get(NULL_TASK_ID, ()) if w[0] not in SPECIAL]
     asked = asked_ever if rewound else open_questions
     questions = asked(session.pending)
     if isinstance(given, Command) and given.has_resume:
@@ -252,7 +253,6 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     req.answers = answers
     if answers and session.saver is not None and not req.nested:
         yield from session.record(NULL_TASK_ID, "", [(RESUME, dict(answers))])
-    null = [w for w in session.pending.get(NULL_TASK_ID, ()) if w[0] not in SPECIAL]
     if writes:
         if session.saver is not None:
             yield from session.record(NULL_TASK_ID, "", writes)

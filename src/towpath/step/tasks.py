@@ -63,6 +63,8 @@ class Task:
     calls = 0
     """How many graphs its node's body has called."""
     cache_key: Any = None
+    place: tuple[int, Any] | None = None
+    """Where its writes fold, if not where its own path says."""
 
     def __init__(
         self, spec: NodeSpec, path: Path, triggers: tuple[str, ...], origin: Origin
@@ -126,6 +128,8 @@ class Task:
         The peer was observed to fold in this order, whatever the order in
         which the tasks of a step are listed and started.
         """
+        if self.place is not None:
+            return self.place
         if self.path[0] == PUSH:
             return (PUSHED, self.path[1])
         return (PULLED, self.name)
