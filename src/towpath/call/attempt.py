@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import suppress
 from contextvars import Context, copy_context
 from random import random
 from time import monotonic
@@ -128,8 +129,21 @@ def caught(task: Task, context: TaskContext, error: BaseException) -> None:
         task.interrupts = tuple(question.args[0])
         task.halted = True
         context.question = None
+    elif isinstance(error, asyncio.CancelledError) and not in_loop():
+        own = NodeCancelledError(task.name)
+        own.__cause__ = error
+        fail(task, own)
     else:
         fail(task, error)
+
+
+def in_loop() -> bool:
+    """Whether an event loop runs here, which could cancel what it runs."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def swallowed(task: Task, context: TaskContext) -> None:
@@ -242,7 +256,14 @@ def fail(task: Task, error: BaseException) -> None:
     task.writes = []
     task.failed_at = monotonic()
     task.jitter = random()  # noqa: S311 - spreads retries, guards nothing
-    if not isinstance(error, GraphBubbleUp) and not task.noted(error):
+    if not isinstance(error, GraphBubbleUp):
+        # Users' exceptions may refuse notes; that must not hide them.
+        with suppress(Exception):
+            annotate(task, error)
+
+
+def annotate(task: Task, error: BaseException) -> None:
+    if not task.noted(error):
         error.add_note(
             f"During task with name '{task.name}' and id '{task.id}' "
             f"(step {task.origin.step})"

@@ -263,7 +263,7 @@ class TaskContext:
         configurable[CONFIG_KEY_SEND] = self.push
         configurable[CONFIG_KEY_READ] = self.read
         config[CONF] = configurable
-        config.setdefault("tags", [])
+        config["tags"] = [*config.get("tags", ()), *task.spec.tags]
         if self.local is not None:
             config["callbacks"] = self.local.callbacks
         return config  # type: ignore[return-value] # built key by key

@@ -12,6 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -98,6 +99,7 @@ class LoopDriver:
         self.lanes: Lanes | None = None
         self.running: dict[Task, asyncio.Task[Any]] = {}
         self.gate: asyncio.Semaphore | None = None
+        self.hopping: set[Task] = set()
         self.own_backlog = False
         self.storing: asyncio.Future[Any] | None = None
         self.cancelled: BaseException | None = None
@@ -246,7 +248,7 @@ class LoopDriver:
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and runs_here(self.scope, tasks[0]):
-            return (await run_async(self.scope, tasks[0], self.hop),)
+            return (await run_async(self.scope, tasks[0], partial(self.hop, tasks[0])),)
         self.deadlines.begin_step()
         width = self.scope.config.get("max_concurrency")
         if width and self.gate is None:
@@ -274,9 +276,9 @@ class LoopDriver:
         if task.timeout is not None:
             task.start_clock(monotonic())
             self.inbox.put_nowait(WOKEN)
-        await run_async(self.scope, task, self.hop)
+        await run_async(self.scope, task, partial(self.hop, task))
 
-    async def hop(self, job: Callable[[], Any]) -> Any:
+    async def hop(self, task: Task, job: Callable[[], Any]) -> Any:
         """Make a blocking call in a lane and await its result."""
         if self.lanes is None:
             self.lanes = Lanes(self.scope.config.get("max_concurrency"))
@@ -291,7 +293,11 @@ class LoopDriver:
                 self.from_thread(settle_value, future, value)
 
         self.lanes.submit(((future, work),))
-        return await future
+        self.hopping.add(task)
+        try:
+            return await future
+        finally:
+            self.hopping.discard(task)
 
     def from_thread(self, call: Callable[..., None], *args: Any) -> None:
         """Have the loop make a call; a loop that has ended wants no result."""
@@ -301,8 +307,11 @@ class LoopDriver:
     def stop(self, command: Stop) -> Sequence[Task]:
         """Cancel tasks; they hand themselves back when they have ended."""
         for task in command.tasks:
+            # A thread cannot be stopped, so beside a failure it may finish; its
+            # result would be lost and its work repeated.
+            spared = task in self.hopping and not task.abandoned
             job = self.running.get(task)
-            if job is not None:
+            if job is not None and (self.cancelled or not spared):
                 job.cancel()
         return ()
 

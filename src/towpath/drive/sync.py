@@ -226,7 +226,10 @@ class SyncDriver:
         if task.timeout is not None:
             task.start_clock(monotonic())
             self.inbox.put(WOKEN)
-        run_blocking(self.scope, task)
+        try:
+            run_blocking(self.scope, task)
+        except BaseException as error:  # a fault of ours must not hang the run
+            task.error = error
         if task.abandoned and self.lanes is not None:
             self.lanes.narrow()
         self.inbox.put(task)

@@ -22,7 +22,7 @@ from towpath.errors import (
 from towpath.kernel.commands import Fetch, Flush, Launch, Persist, Program, Wait
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
-from towpath.kernel.start import OUTSIDE, by_task
+from towpath.kernel.start import OUTSIDE, by_task, input_writes
 from towpath.plan import Plan
 from towpath.step.apply import apply
 from towpath.step.interrupts import SPECIAL, is_done, own_writes
@@ -76,7 +76,7 @@ def update(
         return (yield from committed(session, "update"))
     if first.as_node == INPUT:
         outside = Task(OUTSIDE, (INPUT,), (), tasks[0].origin if tasks else NOWHERE)
-        outside.writes = [(plan.input_channel, first.values)]
+        outside.writes = input_writes(plan, first.values)
         apply(plan, session.state, [*finished(tasks, pending, keep=False), outside])
         return (yield from committed(session, "input"))
     at_head = yield from is_head(req, saved)

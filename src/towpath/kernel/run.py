@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from towpath.constants import ERROR, ERROR_SOURCE_NODE, INTERRUPT, RESUME
+from towpath.constants import ERROR, ERROR_SOURCE_NODE, INTERRUPT, MISSING, RESUME
 from towpath.errors import (
     EarlierError,
     GraphDrained,
@@ -125,7 +125,7 @@ def advance(session: Session) -> None:
     session.pending = {}
     state.carried = {}
     apply(session.plan, state, tasks)
-    if session.tells:
+    if session.tells or session.fading:
         session.tell_step(tasks)
 
 
@@ -225,6 +225,8 @@ def told_output(session: Session, status: Status) -> Any:
         if touches(writes, req.keys):
             values = dict(fresh_values(plan, state, writes))
             session.tell("values", output(values, req.keys))
+    elif session.last is not MISSING:
+        return session.last
     return output(values, req.keys) if known(session, values) else None
 
 

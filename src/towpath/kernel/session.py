@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from towpath.constants import ERROR, INTERRUPT, RESUME
+from towpath.constants import ERROR, INTERRUPT, MISSING, RESUME
 from towpath.kernel.commands import LateWrites, Persist, Program, Record
 from towpath.kernel.request import LIFECYCLE, Request
 from towpath.plan import Plan
@@ -40,12 +40,14 @@ class Session:
         "atomic",
         "broken",
         "config",
+        "fading",
         "failures",
         "halted",
         "held",
         "held_records",
         "how",
         "interrupts",
+        "last",
         "late",
         "metadata",
         "mute",
@@ -92,6 +94,10 @@ class Session:
         self.parent_config: Mapping[str, Any] | None = None
         self.metadata: Mapping[str, Any] = {}
         self.values_told: Any = None
+        # Keys that a later step may empty: the output is what was last seen.
+        keys = (req.keys,) if isinstance(req.keys, str) else req.keys
+        self.fading = not plan.ticking.isdisjoint(keys)
+        self.last: Any = MISSING
 
     @property
     def stop(self) -> int:
@@ -135,7 +141,7 @@ class Session:
         yield from self.record(task.id, path_key(task.path), writes)
 
     def record_failed(self, task: Task) -> Program[None]:
-        writes: list[Write] = [(ERROR, repr(task.error))]
+        writes: list[Write] = [(ERROR, text_of(task.error))]
         if task.answers:
             writes.append((RESUME, list(task.answers)))
         yield from self.record(task.id, path_key(task.path), writes)
@@ -225,6 +231,8 @@ class Session:
             self.tell("debug", {"step": step, "type": kind, "payload": payload})
 
     def tell_values(self) -> None:
+        if self.fading:
+            self.last = output(self.state.values, self.req.keys)
         if "values" in self.tells:
             self.tell("values", self.shown_values())
 
@@ -235,7 +243,7 @@ class Session:
 
     def tell_step(self, tasks: Sequence[Task]) -> None:
         """Tell the values after a step, if it could have changed them."""
-        if "values" in self.tells and any(
+        if (self.fading or "values" in self.tells) and any(
             touches(task.writes, self.req.keys) for task in tasks
         ):
             self.tell_values()
@@ -249,7 +257,8 @@ class Session:
             "metadata": {k: v for k, v in self.metadata.items() if k != CARRIED},
         }
         values = output(self.state.values, self.plan.shown)
-        chunk = checkpoint_chunk(values, place, self.tasks, self.plan.shown)
+        keys = self.plan.told or self.plan.keys
+        chunk = checkpoint_chunk(values, place, self.tasks, keys)
         self.tell_debug("checkpoint", "checkpoints", chunk, self.state.step - 1)
 
     def tell_started(self, task: Task) -> None:
@@ -260,7 +269,7 @@ class Session:
     def tell_result(self, task: Task) -> None:
         if task.spec.hidden or not self.tells & {"tasks", "debug"}:
             return
-        chunk = result_chunk(task, self.plan.shown)
+        chunk = result_chunk(task, self.plan.told or self.plan.keys)
         self.tell_debug("task_result", "tasks", chunk, self.state.step)
 
     def tell_update(self, task: Task) -> None:
@@ -294,3 +303,11 @@ class Session:
         """Tell that a static breakpoint stopped the run; the outermost one tells."""
         if not self.req.nested:
             self.tell("updates", {INTERRUPT: ()})
+
+
+def text_of(error: BaseException | None) -> str:
+    """The text under which a failure is recorded."""
+    try:
+        return repr(error)
+    except Exception:
+        return f"{type(error).__name__}(...)"

@@ -9,6 +9,7 @@ is already running may finish, and what it wrote is recorded.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from towpath.constants import ERROR_SOURCE_NODE
@@ -31,7 +32,7 @@ from towpath.kernel.commands import (
     Wait,
 )
 from towpath.kernel.retry import delay_s, matching
-from towpath.kernel.session import Session
+from towpath.kernel.session import Session, text_of
 from towpath.plan import NodeSpec
 from towpath.step.tasks import Task, path_key
 from towpath.types import CachePolicy, TimeoutPolicy
@@ -282,9 +283,10 @@ def attach(first: BaseException, errors: Sequence[BaseException]) -> None:
     others = tuple(error for error in errors if error is not first)
     if not others:
         return
-    first.also_failed = others  # type: ignore[attr-defined] # users' own classes
-    for other in others:
-        first.add_note(f"Also failed in the same step: {other!r}")
+    with suppress(Exception):  # users' exceptions may refuse attributes
+        first.also_failed = others  # type: ignore[attr-defined]
+        for other in others:
+            first.add_note(f"Also failed in the same step: {text_of(other)}")
 
 
 def timeout_error(task: Task, event: Expired) -> NodeTimeoutError:

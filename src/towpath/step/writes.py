@@ -50,9 +50,9 @@ def updates_of(plan: Plan, spec: NodeSpec, output: Any) -> list[Write]:
 
 
 def parts_of(output: Any) -> Sequence[Any]:
-    """A list that holds commands is several results; anything else is one."""
+    """A list that holds commands or sends is several results; else it is one."""
     if isinstance(output, list | tuple) and any(
-        isinstance(part, Command) for part in output
+        isinstance(part, Command | Send) for part in output
     ):
         return output
     return (output,)
@@ -61,6 +61,8 @@ def parts_of(output: Any) -> Sequence[Any]:
 def part_writes(plan: Plan, spec: NodeSpec, part: Any) -> list[Write]:
     if isinstance(part, Command):
         return command_writes(plan, spec, part)
+    if isinstance(part, Send):
+        return target_writes(plan, part, f"node `{spec.name}`")
     if part is None:
         return []
     if plan.root:
