@@ -419,8 +419,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         """
         stops: list[str] = []
         for names in (interrupt_before, interrupt_after):
-            if names and names != "*":
-                stops.extend(names)
+            stops.extend(frozen(names) if names and names != "*" else ())
         self.validate(stops)
         chosen = semantics or default()
         before, after = frozen(interrupt_before), frozen(interrupt_after)
@@ -444,7 +443,10 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
 
 def frozen(names: All | Sequence[str] | None) -> frozenset[str] | str:
-    return "*" if names == "*" else frozenset(names or ())
+    if names == "*":
+        return "*"
+    # A lone name is meant as such, not letter by letter.
+    return frozenset((names,) if isinstance(names, str) else names or ())
 
 
 def renamed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from towpath.constants import CONF, ERROR, INPUT, INTERRUPT, NULL_TASK_ID
@@ -10,6 +11,7 @@ from towpath.context import RunnableConfig
 from towpath.errors import UnknownNamespaceError, nearest
 from towpath.kernel.commands import Fetch, Program
 from towpath.kernel.request import Request
+from towpath.kernel.settle import stand_in_of
 from towpath.kernel.start import OUTSIDE, by_task
 from towpath.plan import Plan
 from towpath.step.apply import apply
@@ -70,10 +72,16 @@ def snapshot(
         child = yield from child_state(plan, req, task, own, subgraphs)
         past = answered if live else {}
         shown.append(shown_task(task, recorded, keys, child, past))
+        stand_in = stand_in_of(plan, task, recorded)
+        if stand_in is not None:
+            asked = shown_task(stand_in, pending.get(stand_in.id, ()), keys, None, past)
+            shown.extend([asked] if asked.interrupts else ())
     values: Mapping[str, Any] = state.values
     if live:
-        done = [w for t in tasks if t.done for w in pending[t.id]]
-        values = fresh_values(plan, state, [w for w in done if w[0] not in SPECIAL])
+        done = [w for t in tasks if t.done for w in own_writes(pending[t.id])]
+        # What could not be folded is why the thread stopped; it can be looked at.
+        with suppress(Exception):
+            values = fresh_values(plan, state, done)
     above = saved.parent_config
     return StateSnapshot(
         values=output(values, keys) if values or not plan.root else None,

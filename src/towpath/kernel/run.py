@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from towpath.constants import ERROR, ERROR_SOURCE_NODE, INTERRUPT, MISSING, RESUME
+from towpath.constants import ERROR, INTERRUPT, MISSING, RESUME
 from towpath.errors import (
-    EarlierError,
     GraphDrained,
     GraphRecursionError,
     StalledJoinError,
@@ -23,7 +22,7 @@ from towpath.errors import (
 from towpath.kernel.commands import Flush, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
-from towpath.kernel.settle import handed_over, settle
+from towpath.kernel.settle import settle, stand_in_of
 from towpath.kernel.start import begin
 from towpath.plan import Plan
 from towpath.step.apply import apply
@@ -167,23 +166,19 @@ def restore(session: Session, tasks: Sequence[Task]) -> Sequence[Task]:
     gets one. One that failed runs again.
     """
     ready: list[Task] = []
-    stand_ins = [s for task in tasks if (s := stand_in_of(session, task))]
+    plan = session.plan
+    pending = session.pending
+    stand_ins = [
+        stand_in
+        for task in tasks
+        if (stand_in := stand_in_of(plan, task, pending.get(task.id, ())))
+    ]
     session.tasks = [*tasks, *stand_ins]
     for task in session.tasks:
         recorded = session.pending.get(task.id, ())
         if not task.handled and not restore_task(session, task, recorded):
             ready.append(task)
     return ready
-
-
-def stand_in_of(session: Session, task: Task) -> Task | None:
-    """The error handler's task, where one took over before this run."""
-    recorded = dict(session.pending.get(task.id, ()))
-    handler = task.spec.error_handler
-    if ERROR_SOURCE_NODE not in recorded or handler is None:
-        return None
-    error = EarlierError(str(recorded.get(ERROR, "")))
-    return handed_over(session.plan.nodes[handler], task, error)
 
 
 def restore_task(session: Session, task: Task, recorded: Sequence[Write]) -> bool:
@@ -240,7 +235,8 @@ def known(session: Session, values: Any) -> bool:
 
 def out_of_steps(session: Session) -> GraphRecursionError:
     limit = session.req.limit
-    names = ", ".join(f"`{task.name}`" for task in session.tasks) or "nothing"
+    names = ", ".join(f"`{task.name}`" for task in session.tasks)
+    names = names or "nothing, but the last step allowed was used up"
     return GraphRecursionError(
         f"Recursion limit of {limit} reached without hitting a stop condition; "
         f"next to run: {names}",

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.constants import ERROR_SOURCE_NODE
+from towpath.constants import ERROR, ERROR_SOURCE_NODE
 from towpath.errors import (
+    EarlierError,
     GraphDrained,
     NodeError,
     NodeTimeoutError,
@@ -33,8 +34,8 @@ from towpath.kernel.commands import (
 )
 from towpath.kernel.retry import delay_s, matching
 from towpath.kernel.session import Session, text_of
-from towpath.plan import NodeSpec
-from towpath.step.tasks import Task, path_key
+from towpath.plan import NodeSpec, Plan
+from towpath.step.tasks import Task, Write, path_key
 from towpath.types import CachePolicy, TimeoutPolicy
 
 CACHE_NS = "__pregel_ns_writes"
@@ -276,6 +277,15 @@ def handed_over(spec: NodeSpec, task: Task, error: BaseException) -> Task:
     task.error = None
     task.done = task.handled = True
     return stand_in
+
+
+def stand_in_of(plan: Plan, task: Task, recorded: Sequence[Write]) -> Task | None:
+    """The error handler's task, where one took over in an earlier run."""
+    said = dict(recorded)
+    handler = plan.nodes.get(task.spec.error_handler or "")
+    if ERROR_SOURCE_NODE not in said or handler is None:
+        return None
+    return handed_over(handler, task, EarlierError(str(said.get(ERROR, ""))))
 
 
 def attach(first: BaseException, errors: Sequence[BaseException]) -> None:

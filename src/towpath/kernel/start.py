@@ -34,9 +34,9 @@ from towpath.step.interrupts import (
 )
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
-from towpath.step.state import CARRIED, open_state
+from towpath.step.state import CARRIED, State, open_state
 from towpath.step.tasks import Origin, Task, Write, path_key
-from towpath.step.writes import TO, command_writes
+from towpath.step.writes import TO, command_writes, fresh_values
 from towpath.types import Command, Interrupt
 
 OUTSIDE = NodeSpec(INPUT, None, (), NOTHING, hidden=True)
@@ -205,6 +205,15 @@ def input_writes(plan: Plan, given: Any) -> list[Write]:
     return list(plan.take(given))
 
 
+def folds(plan: Plan, state: State, writes: Sequence[Write]) -> bool:
+    """Whether the channels can take these writes; tried on copies."""
+    try:
+        fresh_values(plan, state, writes)
+    except Exception:
+        return False
+    return True
+
+
 def projected(plan: Plan, given: Any) -> Any:
     """What a nested graph takes of the state around it: the keys it declares."""
     if plan.root or plan.take is not None or isinstance(given, Command):
@@ -226,9 +235,12 @@ def new_input(session: Session, *, rewound: bool) -> Program[None]:
     discarded = prepare(plan, state, req.ns, session.stop)
     for task in discarded:
         task.error = None
-        if not rewound:
+        if not rewound and task.name != START:
             writes = session.pending.get(task.id, ())
             task.writes = [w for w in writes if w[0] in plan.key_set]
+    if not folds(plan, state, [w for task in discarded for w in task.writes]):
+        for task in discarded:
+            task.writes = []
     session.pending = {}
     state.carried = {}
     yield from take_input(session, discarded)

@@ -34,6 +34,8 @@ def modes_of(mode: str | Sequence[str] | None) -> tuple[str, ...]:
     Raises:
         InvalidModeError: one of them does not exist (TP-611).
     """
+    if mode is not None and not isinstance(mode, str | Sequence | frozenset | set):
+        raise InvalidModeError(f"a stream mode is text, not {mode!r}")
     modes = (mode,) if isinstance(mode, str) else tuple(mode or ())
     for each in modes:
         if each not in MODES:

@@ -28,6 +28,7 @@ def merge(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
     for config in configs:
         if not config:
             continue
+        check(config)
         for key, value in config.items():
             if value is None:
                 continue
@@ -40,6 +41,30 @@ def merge(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
             else:
                 merged[key] = value
     return merged
+
+
+def check(config: Any) -> None:
+    """Refuse a config whose parts are of the wrong kind.
+
+    Raises:
+        InvalidConfigError: says which part, and what it should be (TP-610).
+    """
+    if not isinstance(config, Mapping):
+        raise InvalidConfigError(
+            f"a config is a dict, not {config!r}",
+            hint="for example {'configurable': {'thread_id': '1'}}",
+        )
+    for key in ("metadata", CONF):
+        if not isinstance(config.get(key) or {}, Mapping):
+            raise InvalidConfigError(f"config[{key!r}] is a dict, not {config[key]!r}")
+    width = config.get("max_concurrency")
+    if width is not None and (not isinstance(width, int) or width < 1):
+        raise InvalidConfigError(
+            f"max_concurrency is a number of tasks, at least 1, not {width!r}"
+        )
+    ns = (config.get(CONF) or {}).get("checkpoint_ns")
+    if ns is not None and not isinstance(ns, str):
+        raise InvalidConfigError(f"checkpoint_ns is text, not {ns!r}")
 
 
 def joined(first: Any, later: Any) -> Any:

@@ -22,7 +22,7 @@ from towpath.kernel.request import Chunk, Request, silence
 from towpath.kernel.run import Outcome, run
 from towpath.plan import Plan
 from towpath.pregel.chunks import Format, modes_of
-from towpath.pregel.config import limit_of, merge
+from towpath.pregel.config import InvalidConfigError, limit_of, merge
 from towpath.pregel.lifecycle import MODE, listeners_of
 from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
@@ -47,6 +47,23 @@ class Options:
     subgraphs: bool = False
     debug: bool | None = None
     version: Any = "v1"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant.
+
+        Raises:
+            InvalidConfigError: an option that does not exist (TP-610).
+        """
+        choice("durability", self.durability, (None, "sync", "async", "exit"))
+        choice("version", self.version, ("v1", "v2"))
+
+
+def choice(name: str, given: Any, known: tuple[Any, ...]) -> None:
+    if given not in known:
+        raise InvalidConfigError(
+            f"there is no {name} {given!r}",
+            hint=nearest(given, [k for k in known if k]) or f"one of {known}",
+        )
 
 
 @dataclass(slots=True)
@@ -200,7 +217,7 @@ def stops(
         return own
     if asked == "*":
         return "*"
-    names = frozenset(asked)
+    names = frozenset((asked,) if isinstance(asked, str) else asked)
     for name in names:
         if name not in plan.nodes:
             raise InvalidUpdateError(

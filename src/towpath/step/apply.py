@@ -9,14 +9,11 @@ triggered any more, channels are told to finish.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from towpath.constants import MISSING
-from towpath.errors import (
-    ConcurrentUpdateError,
-    EmptyChannelError,
-    InvalidUpdateError,
-)
+from towpath.errors import ConcurrentUpdateError, EmptyChannelError
 from towpath.plan import Plan
 from towpath.step.state import COPIED, State, mirror
 from towpath.step.tasks import Task, in_fold_order
@@ -86,8 +83,11 @@ def fold(
             continue
         try:
             changed = channel.update(writes)
-        except InvalidUpdateError as error:
-            raise named(error, name, tasks) from None
+        except ConcurrentUpdateError as error:
+            raise error.blame(writers_of(name, tasks)) from None
+        except Exception as error:
+            say_where(error, name, tasks)
+            raise
         if not changed:
             continue
         versions[name] = version
@@ -110,15 +110,15 @@ def fold(
     return updated
 
 
-def named(
-    error: InvalidUpdateError, channel: str, tasks: Sequence[Task]
-) -> InvalidUpdateError:
-    """Say which tasks wrote the channel that could not take it."""
-    writers = [t.name for t in tasks if any(c == channel for c, _ in t.writes)]
-    if isinstance(error, ConcurrentUpdateError) and writers:
-        return error.blame(writers)
-    error.add_note(f"channel `{channel}`, written by {', '.join(writers)}")
-    return error
+def writers_of(channel: str, tasks: Sequence[Task]) -> list[str]:
+    return [t.name for t in tasks if any(name == channel for name, _ in t.writes)]
+
+
+def say_where(error: Exception, channel: str, tasks: Sequence[Task]) -> None:
+    """Say on a reducer's error which key it folded, and what had written it."""
+    writers = ", ".join(f"`{name}`" for name in writers_of(channel, tasks))
+    with suppress(Exception):  # users' exceptions may refuse notes
+        error.add_note(f"While folding into `{channel}` what was written by {writers}")
 
 
 def tick(

@@ -70,8 +70,10 @@ def part_writes(plan: Plan, spec: NodeSpec, part: Any) -> list[Write]:
     pairs = as_update(part, plan.keys, plan.starts)
     if pairs is None:
         raise InvalidReturnError(
-            f"node `{spec.name}` returned {kind(part)}, which is no state update",
-            hint="return a dict of the keys to write, a Command, or None",
+            f"{writer_of(spec)} returned {kind(part)}, which is no state update"
+            if spec.name != START
+            else f"the input is {kind(part)}, which is no state update",
+            hint="a dict of the keys to write, a Command, or None",
         )
     return keyed(plan, spec, pairs)
 
@@ -85,7 +87,7 @@ def command_writes(plan: Plan, spec: NodeSpec, command: Command[Any]) -> list[Wr
     if update is not None:
         writes.extend(update_writes(plan, spec, update))
     goto = command.goto
-    targets = [goto] if isinstance(goto, str | Send) else list(goto)
+    targets = goto if isinstance(goto, list | tuple | set) else (goto,)
     for target in targets:
         writes.extend(target_writes(plan, target, f"node `{spec.name}`"))
     return writes
