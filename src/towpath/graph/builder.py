@@ -17,13 +17,12 @@ from towpath.channels import (
     NamedBarrierValue,
     NamedBarrierValueAfterFinish,
     Topic,
-    UntrackedValue,
 )
 from towpath.channels.base import BaseChannel
 from towpath.constants import END, ROOT, START, TAG_HIDDEN, TASKS
 from towpath.graph.identity import identity_of
 from towpath.graph.joins import TakenBarrier
-from towpath.plan import BranchSpec, JoinSpec, NodeSpec, Plan, View
+from towpath.plan import BranchSpec, JoinSpec, NodeSpec, Plan, View, tables
 from towpath.schema import class_channels, merge_channels, shape_of, validator_of
 from towpath.semantics import Semantics
 from towpath.types import Send
@@ -96,17 +95,11 @@ class PlanMaker:
         channels[TASKS] = Topic(Send, accumulate=False)
         for key, channel in channels.items():
             channel.key = key
-        listeners: dict[str, list[str]] = {}
-        for spec in nodes.values():
-            for trigger in spec.triggers:
-                listeners.setdefault(trigger, []).append(spec.name)
-        kinds = {key: type(channel) for key, channel in channels.items()}
         return Plan(
             name=name,
             nodes=nodes,
             channels=channels,
             managed=self.managed,
-            listeners={key: tuple(names) for key, names in listeners.items()},
             keys=self.keys,
             key_set=frozenset(self.keys),
             root=self.root,
@@ -114,30 +107,16 @@ class PlanMaker:
             input_keys=frozenset(self.view(blueprint.input_schema).keys),
             output_keys=self.output_keys(),
             starts=self.starts,
-            ticking=frozenset(k for k, kind in kinds.items() if kind.ticks),
-            consuming=frozenset(
-                k
-                for k, kind in kinds.items()
-                if kind.consume is not BaseChannel.consume
-            ),
-            finishing=tuple(
-                k for k, kind in kinds.items() if kind.finish is not BaseChannel.finish
-            ),
             joins=tuple(self.joins),
             semantics=self.semantics,
             isolated=self.semantics.isolate_state,
-            untracked=frozenset(
-                k for k, kind in kinds.items() if kind is UntrackedValue
-            ),
-            fleeting=frozenset(
-                k for k, kind in kinds.items() if kind is EphemeralValue
-            ),
             validate=validator_of(blueprint.state_schema)
             if self.semantics.validate_updates
             else None,
             context_schema=blueprint.context_schema,
             input_schema=blueprint.input_schema,
             output_schema=blueprint.output_schema,
+            **tables(channels, nodes),
             **options,
         )
 

@@ -17,6 +17,7 @@ from towpath.plan.specs import (
     Scratchpad,
     View,
 )
+from towpath.plan.tables import tables
 
 __all__ = [
     "NOTHING",
@@ -28,4 +29,5 @@ __all__ = [
     "Scratchpad",
     "View",
     "action_of",
+    "tables",
 ]

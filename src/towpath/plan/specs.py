@@ -146,3 +146,15 @@ class Plan:
     # Graphs that were seen to be called inside a node's body, by node: the one
     # thing that is learnt while running, so that their state can be shown.
     called: dict[str, Any] = field(default_factory=dict)
+    # How raw graphs differ: the input goes into channels of their own, and what
+    # streams and snapshots show may be less than all keys.
+    inlets: tuple[str, ...] | str | None = None
+    take: Callable[[Any], Sequence[tuple[str, Any]]] | None = None
+    told: tuple[str, ...] | str | None = None
+
+    @property
+    def shown(self) -> tuple[str, ...] | str:
+        """The keys that streams and snapshots show."""
+        if self.told is not None:
+            return self.told
+        return self.keys[0] if self.root else self.keys

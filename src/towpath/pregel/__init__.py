@@ -1,5 +1,6 @@
-"""Compiled graphs and their verbs."""
+"""Compiled graphs and their verbs; raw graphs of nodes and channels."""
 
 from towpath.pregel.main import Pregel
+from towpath.pregel.nodes import NodeBuilder
 
-__all__ = ("Pregel",)
+__all__ = ("NodeBuilder", "Pregel")

@@ -40,6 +40,8 @@ def drawn(plan: Plan, xray: int | bool, above: tuple[Plan, ...]) -> Graph:
     graph = Graph()
     for spec in plan.nodes.values():
         graph.add_node(shown(spec), spec.name, metadata=metadata_of(plan, spec))
+    if START not in graph.nodes:
+        graph.add_node(None, START)
     graph.add_node(None, END)
     graph.edges = list(dict.fromkeys(edges_of(plan)))
     finish(plan, graph)
@@ -78,6 +80,7 @@ def metadata_of(plan: Plan, spec: NodeSpec) -> dict[str, Any] | None:
 
 def edges_of(plan: Plan) -> Iterator[Edge]:
     """The edges that a plan knows of: static, then conditional, node by node."""
+    yield from raw_edges(plan)
     for spec in plan.nodes.values():
         channels = [channel for channel, _ in spec.edges] + list(spec.outlets)
         for channel in channels:
@@ -86,6 +89,21 @@ def edges_of(plan: Plan) -> Iterator[Edge]:
         if spec.finishes:
             yield Edge(spec.name, END)
         yield from conditional_edges(plan, spec)
+
+
+def raw_edges(plan: Plan) -> Iterator[Edge]:
+    """Edges of a raw graph from its input, and to its output."""
+    if plan.inlets is None:
+        return
+    inlets, outlets = (
+        {names} if isinstance(names, str) else set(names)
+        for names in (plan.inlets, plan.output_keys)
+    )
+    for spec in plan.nodes.values():
+        if not inlets.isdisjoint(spec.triggers):
+            yield Edge(START, spec.name)
+        if not outlets.isdisjoint(spec.outlets):
+            yield Edge(spec.name, END)
 
 
 def conditional_edges(plan: Plan, spec: NodeSpec) -> Iterator[Edge]:
@@ -122,7 +140,8 @@ def finish(plan: Plan, graph: Graph) -> None:
 
 def handles(plan: Plan, edge: Edge) -> bool:
     """Whether an edge leads to the error handler of its source."""
-    return plan.nodes[edge.source].error_handler == edge.target
+    spec = plan.nodes.get(edge.source)
+    return spec is not None and spec.error_handler == edge.target
 
 
 def subgraph_of(plan: Plan, spec: NodeSpec) -> Plan | None:

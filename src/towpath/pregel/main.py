@@ -14,11 +14,21 @@ from towpath.pregel.batches import BatchVerbs
 from towpath.pregel.config import merge
 from towpath.pregel.draw import DrawVerbs
 from towpath.pregel.finish import arun, astream_run, run, stream_run
+from towpath.pregel.nodes import NodeBuilder, PregelNode
+from towpath.pregel.raw import RawGraph
 from towpath.pregel.runs import Options, prepare_run
 from towpath.pregel.schemas import SchemaVerbs
 from towpath.pregel.states import StateVerbs
 from towpath.runtime import RunControl
-from towpath.types import All, Checkpointer, Durability, StreamMode
+from towpath.semantics import Semantics, default
+from towpath.types import (
+    All,
+    CachePolicy,
+    Checkpointer,
+    Durability,
+    RetryPolicy,
+    StreamMode,
+)
 from towpath.typing import ContextT, InputT, OutputT, StateT, pad
 
 if TYPE_CHECKING:
@@ -43,26 +53,66 @@ class Pregel(
     def __init__(
         self,
         *,
-        plan: Plan,
+        plan: Plan | None = None,
+        nodes: Mapping[str, PregelNode | NodeBuilder] | None = None,
+        channels: Mapping[str, Any] | None = None,
+        auto_validate: bool = True,
+        stream_mode: StreamMode = "values",
+        stream_eager: bool = False,
+        output_channels: str | Sequence[str] = (),
+        stream_channels: str | Sequence[str] | None = None,
+        interrupt_after_nodes: Nodes = (),
+        interrupt_before_nodes: Nodes = (),
+        input_channels: str | Sequence[str] = (),
+        step_timeout: float | None = None,
+        debug: bool | None = None,
         checkpointer: Checkpointer = None,
         store: Any = None,
         cache: Any = None,
-        name: str = "LangGraph",
-        debug: bool = False,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] = (),
+        cache_policy: CachePolicy[Any] | None = None,
+        context_schema: type[ContextT] | None = None,
         config: Mapping[str, Any] | None = None,
-        stream_mode: StreamMode = "values",
-        step_timeout: float | None = None,
+        trigger_to_nodes: Mapping[str, Sequence[str]] | None = None,
+        node_error_handler_map: Mapping[str, str] | None = None,
+        name: str = "LangGraph",
         stream_transformers: Sequence[Callable[[tuple[str, ...]], Any]] | None = None,
+        semantics: Semantics | None = None,
     ) -> None:
+        """Make a graph of nodes and channels, or of a plan made elsewhere.
+
+        Raises:
+            InvalidGraphError: a name that is no channel or node (TP-101).
+        """
+        del trigger_to_nodes, node_error_handler_map  # they follow from the nodes
+        if plan is None:
+            raw = RawGraph(
+                nodes=nodes or {},
+                channels=channels or {},
+                input_channels=input_channels,
+                output_channels=output_channels,
+                stream_channels=stream_channels,
+                interrupt_before=interrupt_before_nodes,
+                interrupt_after=interrupt_after_nodes,
+                retry_policy=retry_policy,
+                cache_policy=cache_policy,
+                context_schema=context_schema,
+                debug=bool(debug),
+                name=name,
+            )
+            plan = raw.plan(semantics or default(), check=auto_validate)
         self.plan_of_graph = plan
         self.checkpointer = checkpointer
         self.store = store
         self.cache = cache
         self.name = name
-        self.debug = debug
+        self.debug = bool(debug)
         self.config = config
         self.stream_mode = stream_mode
+        self.stream_eager = stream_eager
         self.step_timeout = step_timeout
+        self.retry_policy = retry_policy
+        self.cache_policy = cache_policy
         self.stream_transformers = stream_transformers
 
     # -- what it is made of ---------------------------------------------------
@@ -87,12 +137,21 @@ class Pregel(
 
     @property
     def input_channels(self) -> str | Sequence[str]:
-        return self.plan_of_graph.input_channel
+        inlets = self.plan_of_graph.inlets
+        return self.plan_of_graph.input_channel if inlets is None else inlets
 
     @property
     def stream_channels(self) -> str | Sequence[str]:
-        plan = self.plan_of_graph
-        return plan.keys[0] if plan.root else plan.keys
+        return self.plan_of_graph.shown
+
+    @property
+    def stream_channels_asis(self) -> str | Sequence[str]:
+        return self.plan_of_graph.shown
+
+    @property
+    def stream_channels_list(self) -> Sequence[str]:
+        shown = self.plan_of_graph.shown
+        return [shown] if isinstance(shown, str) else shown
 
     @property
     def interrupt_before_nodes(self) -> All | Sequence[str]:

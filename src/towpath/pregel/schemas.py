@@ -42,7 +42,11 @@ class SchemaVerbs:
     def get_input_schema(self, config: Mapping[str, Any] | None = None) -> Any:
         """A pydantic model of the input."""
         del config
-        return value_model(self.InputType, f"{self.name}Input")
+        plan, title = self.plan_of_graph, f"{self.name}Input"
+        if plan.inlets is None or isinstance(plan.inlets, str):
+            return value_model(self.InputType, title)
+        types = {key: plan.channels[key].UpdateType for key in plan.inlets}
+        return fields_model(title, {key: (of, None) for key, of in types.items()})
 
     def get_output_schema(self, config: Mapping[str, Any] | None = None) -> Any:
         """A pydantic model of the output; a key that was never written is None."""
@@ -59,6 +63,8 @@ class SchemaVerbs:
     ) -> dict[str, Any]:
         """The JSON schema of the input."""
         del config
+        if self.plan_of_graph.inlets is not None:
+            return plain(self.get_input_schema())
         return json_schema(self.InputType, f"{self.name}Input")
 
     def get_output_jsonschema(
@@ -66,6 +72,8 @@ class SchemaVerbs:
     ) -> dict[str, Any]:
         """The JSON schema of the output."""
         del config
+        if self.plan_of_graph.inlets is not None:
+            return plain(self.get_output_schema())
         return json_schema(self.OutputType, f"{self.name}Output")
 
     def get_context_jsonschema(self) -> dict[str, Any] | None:
@@ -92,8 +100,12 @@ class SchemaVerbs:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LangGraphDeprecatedSinceV10)
             model = self.config_schema(include=include)
-        schema: dict[str, Any] = model.model_json_schema()
-        return schema
+        return plain(model)
+
+
+def plain(model: Any) -> dict[str, Any]:
+    schema: dict[str, Any] = model.model_json_schema()
+    return schema
 
 
 def warn(what: str, purpose: str) -> None:

@@ -1,0 +1,37 @@
+"""Tables of a plan that follow from its channels and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from towpath.channels.base import BaseChannel
+from towpath.channels.ephemeral_value import EphemeralValue
+from towpath.channels.untracked_value import UntrackedValue
+from towpath.plan.specs import NodeSpec
+
+
+def tables(
+    channels: Mapping[str, BaseChannel[Any, Any, Any]], nodes: Mapping[str, NodeSpec]
+) -> dict[str, Any]:
+    """Fields of a `Plan`: who listens to what, and what channels want to be told."""
+    kinds = {key: type(channel) for key, channel in channels.items()}
+    listeners: dict[str, list[str]] = {}
+    for spec in nodes.values():
+        for trigger in spec.triggers:
+            listeners.setdefault(trigger, []).append(spec.name)
+    consumes, finishes = BaseChannel.consume, BaseChannel.finish
+    return {
+        "listeners": {key: tuple(names) for key, names in listeners.items()},
+        "ticking": frozenset(k for k, kind in kinds.items() if kind.ticks),
+        "consuming": frozenset(
+            k for k, kind in kinds.items() if kind.consume is not consumes
+        ),
+        "finishing": tuple(
+            k for k, kind in kinds.items() if kind.finish is not finishes
+        ),
+        "untracked": frozenset(
+            k for k, kind in kinds.items() if kind is UntrackedValue
+        ),
+        "fleeting": frozenset(k for k, kind in kinds.items() if kind is EphemeralValue),
+    }
