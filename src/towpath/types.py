@@ -418,12 +418,13 @@ def ensure_valid_checkpointer(checkpointer: Checkpointer) -> Checkpointer:
     """
     if checkpointer is None or isinstance(checkpointer, bool):
         return checkpointer
-    if hasattr(checkpointer, "get_tuple") and hasattr(checkpointer, "put_writes"):
+    usable = hasattr(checkpointer, "get_tuple") and hasattr(checkpointer, "put_writes")
+    if usable and not isinstance(checkpointer, type):
         return checkpointer
     raise InvalidCheckpointerError(
         "Invalid checkpointer provided. Expected an instance of "
         "`BaseCheckpointSaver`, `True`, `False`, or `None`. "
-        f"Received {type(checkpointer).__name__}.",
+        f"Received {getattr(checkpointer, '__name__', type(checkpointer).__name__)}.",
         hint="pass a saver such as InMemorySaver()",
     )
 

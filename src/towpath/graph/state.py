@@ -286,6 +286,13 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             InvalidGraphError: an end that cannot be one (TP-101).
         """
         self._warn_if_compiled("an edge")
+        if not isinstance(start_key, str | list | tuple) or not isinstance(
+            end_key, str
+        ):
+            raise InvalidGraphError(
+                f"an edge goes from a name (or a list of them) to a name, not from "
+                f"{start_key!r} to {end_key!r}"
+            )
         if isinstance(start_key, str):
             if start_key == END:
                 raise InvalidGraphError("END cannot be a start node")

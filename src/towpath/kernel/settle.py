@@ -35,6 +35,7 @@ from towpath.kernel.commands import (
 from towpath.kernel.retry import delay_s, matching
 from towpath.kernel.session import Session, text_of
 from towpath.plan import NodeSpec, Plan
+from towpath.step.prepare import refill
 from towpath.step.tasks import Task, Write, path_key
 from towpath.types import CachePolicy, TimeoutPolicy
 
@@ -192,6 +193,8 @@ class Round:
             wait = delay_s(policy, task.attempt, task.jitter)
             task.error = None
             task.writes = []
+            session = self.session
+            refill(session.plan, session.state, task, session.stop)
             self.later.append((task.failed_at + wait, task))
             return
         handler = task.spec.error_handler

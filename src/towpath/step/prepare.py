@@ -13,6 +13,7 @@ from typing import Any
 from towpath.constants import PULL, PUSH, ROOT, TASKS
 from towpath.errors import UnknownNodeError, nearest
 from towpath.plan import NodeSpec, Plan, Scratchpad, View
+from towpath.step.isolate import isolate
 from towpath.step.state import COPIED, State
 from towpath.step.tasks import Origin, Task
 
@@ -78,11 +79,23 @@ def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
                 raise UnknownNodeError(msg, hint=hint)
             continue
         task = Task(spec, (PUSH, index, False), (PUSH,), origin)
-        task.input = send.arg
+        task.input = isolate(send.arg) if plan.isolated else send.arg
         if send.timeout is not None:
             task.timeout = send.timeout
         tasks.append(task)
     return tasks
+
+
+def refill(plan: Plan, state: State, task: Task, stop: int) -> None:
+    """Read a task's input again for another attempt.
+
+    What the failed attempt changed in place in its own copies is not seen.
+    """
+    if task.path[0] == PULL and len(task.path) == 2:
+        pad = Scratchpad(state.step, stop) if plan.managed else None
+        fill(plan, state, task, pad)
+    elif task.path[0] == PUSH and plan.isolated and len(task.path) == 3:
+        task.input = isolate(state.channels[TASKS].get()[task.path[1]].arg)
 
 
 def fill(plan: Plan, state: State, task: Task, pad: Scratchpad | None) -> None:
