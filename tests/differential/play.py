@@ -11,6 +11,7 @@ from towpath.testing import normal
 from towpath.testing.api import Api
 from towpath.testing.build import Builder
 from towpath.testing.describe import (
+    Ask,
     Edit,
     Fail,
     Graph,
@@ -19,6 +20,7 @@ from towpath.testing.describe import (
     Run,
     Script,
     Steer,
+    has,
     walk,
 )
 
@@ -37,8 +39,8 @@ class Player:
     modes: tuple[str, ...] = MODES
     """What to stream; with nothing, the graph is invoked."""
     trace: list[Any] = field(default_factory=list)
-    racy: bool = False
-    """A step with several tasks failed: which of them finished is a race."""
+    over: bool = False
+    """What comes now is a race, or of no use."""
 
     def __post_init__(self) -> None:
         self.builder = Builder(self.api, self.asynchronous)
@@ -65,16 +67,16 @@ class Player:
         )
 
     def play(self) -> list[Any]:
-        """Play the whole script; stop after an error that is a race."""
+        """Play the whole script, up to where the libraries need not agree."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for step in self.script.steps:
-                if self.racy:
+                if self.over:
                     break
                 self._step(step)
-            if self.saver is not None and not self.racy:
+            if self.saver is not None and not self.over:
                 self._note("history", self._history(self.config))
-        if not self.racy:
+        if not self.over:
             self._note("calls", dict(sorted(self.builder.calls.items())))
         if self.loop is not None:
             self.loop.close()
@@ -104,11 +106,17 @@ class Player:
         failed = outcome != "ends" or isinstance(snapshot, tuple)
         # With durability "exit" the peer stores what it had half applied.
         torn = self.script.durability == "exit"
-        self.racy = failed and (torn or _several_tasks(chunks, snapshot))
-        if self.racy:
-            chunks, snapshot = [], None
+        # Which tasks of a failed step were done, is a race.
+        racy = failed and (torn or _several_tasks(chunks, snapshot))
+        # What a run that failed leaves: is an answered question open again (we say
+        # no), does a child that keeps its state forget its last visit (no)?
+        left = has(self.graph, Ask) or bool(self.hidden.configs)
+        self.over = racy or (failed and left)
+        snapshot = None if self.over else snapshot
+        if racy:
+            chunks = []
             # When two tasks of a step fail, the one that is told is a race, too.
-            outcome = "fails" if _has_failures(self.graph) else outcome
+            outcome = "fails" if has(self.graph, Fail) else outcome
         self._note("run", outcome, normal.stream(chunks, self.hidden))
         self._note("snapshot", self._ids().value(snapshot))
 
@@ -161,18 +169,28 @@ class Player:
 
     def _steer(self, values: Any, goto: str) -> None:
         # A jump while paused: the peer's thread is inconsistent afterwards.
-        if not self._unsettled(self.config, now=True):
-            command = self.api.Command(update=values, goto=goto)
-            self._run(command, self.config)
+        if getattr(self._snapshot(), "next", ()):
+            return
+        self._run(self.api.Command(update=values, goto=goto), self.config)
+        # The peer's snapshots do not know that the command made a task: an open
+        # question is invisible, and an update loses it. So this is the end.
+        self.over = True
+        self._forget_snapshot()
+
+    def _forget_snapshot(self) -> None:
+        assert self.trace[-1][0] == "snapshot"
+        self.trace.pop()
 
     def _unsettled(self, config: Any, *, now: bool) -> bool:
         """Tell whether a step has open questions, or is half done.
 
         An update drops the questions, and what finished tasks wrote, with the
-        peer; with us it keeps both: an intended difference.
+        peer; with us it keeps them: an intended difference.
         """
         tasks = getattr(self._snapshot(config), "tasks", ())
-        return any(task.interrupts or (now and task.result) for task in tasks)
+        return any(
+            task.interrupts or (now and (task.result or task.error)) for task in tasks
+        )
 
     def _behind(self, back: int) -> Any:
         history = self._history(self.config, raw=True)
@@ -222,10 +240,6 @@ def _several_tasks(chunks: list[normal.Chunk], snapshot: Any) -> bool:
         elif mode == "tasks" and "input" in payload:
             started[namespace] = started.get(namespace, 0) + 1
     return any(count > 1 for count in started.values())
-
-
-def _has_failures(graph: Graph) -> bool:
-    return any(isinstance(act, Fail) for node in walk(graph) for act in node.acts)
 
 
 def _wide(snapshot: Any) -> bool:

@@ -192,3 +192,8 @@ def walk(graph: Graph) -> tuple[Node, ...]:
         if node.child is not None:
             found.extend(walk(node.child))
     return tuple(found)
+
+
+def has(graph: Graph, kind: type[Act]) -> bool:
+    """Tell whether a node of the graph, or below, does an act of a kind."""
+    return any(isinstance(act, kind) for node in walk(graph) for act in node.acts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -36,9 +36,9 @@ Chunk = tuple[tuple[str, ...], str, Any]
 class Hidden:
     """What is not compared."""
 
-    states: Container[str] = ()
+    states: Collection[str] = ()
     """Nodes whose tasks are compared without their `state`."""
-    configs: Container[str] = ()
+    configs: Collection[str] = ()
     """Nodes whose tasks are compared without it where it is a config."""
     parents: bool = False
     """Whether streamed checkpoints are compared without their parents."""

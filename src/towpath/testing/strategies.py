@@ -37,6 +37,7 @@ from towpath.testing.describe import (
     Steer,
     Step,
     Write,
+    has,
     walk,
 )
 
@@ -132,6 +133,8 @@ def _node(
     if any(isinstance(act, Ask) for act in acts):
         # Whether an answered question of a task that failed is open: we say no.
         acts = tuple(act for act in acts if not isinstance(act, Fail))
+    # How far a child came when one of its nodes failed is a race: it ends the run.
+    risky = child is not None and has(child, Fail)
     return Node(
         name=names[index],
         acts=acts,
@@ -142,8 +145,8 @@ def _node(
             st.sampled_from(("", "", "", "config", "runtime", "writer", "store"))
         ),
         defer=_chance(draw, 10),
-        attempts=2 if _chance(draw, 6) else 1,
-        handled=limits.failures and _chance(draw, 12),
+        attempts=2 if not risky and _chance(draw, 6) else 1,
+        handled=limits.failures and not risky and _chance(draw, 12),
         private=private and child is None and draw(st.booleans()),
         hints=draw(st.booleans()),
         returns=draw(st.sampled_from(RETURNS)),
@@ -318,7 +321,7 @@ def _pauses(draw: st.DrawFn, place: Place, names: tuple[str, ...]) -> tuple[str,
 @st.composite
 def scripts(draw: st.DrawFn, graph: Graph) -> Script:
     """Draw what a user does to `graph`."""
-    stored = any(isinstance(act, Ask) for node in walk(graph) for act in node.acts)
+    stored = has(graph, Ask)
     stored = stored or _pausing(graph) or draw(st.booleans())
     first: Step = Run(_input(draw, graph))
     count = _few(draw, 4) if stored else _few(draw, 1)
