@@ -135,8 +135,13 @@ class Shared(TypedDict, total=False):
 
 def mutates(state: Any) -> Any:
     state["items"].append("leak")
-    state["deep"]["list"].append("leak")
     state["deep"]["new"] = "leak"
+
+
+def mutates_deeply(state: Any) -> Any:
+    # What containers hold is shared, because copying it would make a step cost
+    # as much as the whole state; `debug=True` finds this.
+    state["deep"]["list"].append("leak")
 
 
 def looks(state: Any) -> Any:
@@ -216,6 +221,18 @@ def test_debug_names_the_node_that_changes_state_in_place(colour: Colour) -> Non
     app = chain(state=Shared, culprit=mutates).compile(debug=True)
     with pytest.raises(MutatedStateError, match=r"culprit[\s\S]*items"):
         colour.invoke(app, shared_input())
+
+
+def test_debug_finds_a_change_deep_in_a_container(colour: Colour) -> None:
+    app = chain(state=Shared, culprit=mutates_deeply).compile(debug=True)
+    with pytest.raises(MutatedStateError, match=r"culprit[\s\S]*deep"):
+        colour.invoke(app, shared_input())
+
+
+def test_a_deep_change_does_not_reach_the_callers_input(colour: Colour) -> None:
+    given = shared_input()
+    colour.invoke(chain(state=Shared, a=mutates_deeply).compile(), given)
+    assert shared_input() == given
 
 
 def test_debug_lets_returned_changes_pass(colour: Colour) -> None:

@@ -48,7 +48,7 @@ def policies(
     if policy is None:
         return None
     # A policy is itself a tuple, so it is asked for first.
-    several = (policy,) if isinstance(policy, RetryPolicy) else policy
+    several: Any = (policy,) if isinstance(policy, RetryPolicy) else policy
     if not isinstance(several, Sequence):
         raise InvalidPolicyError(
             f"a retry policy is a RetryPolicy or a list of them, not {policy!r}"
@@ -75,8 +75,9 @@ def check_policy(policy: Any) -> None:
             raise InvalidPolicyError(
                 f"RetryPolicy.{name} is not negative, but {getattr(policy, name)!r}"
             )
-    if isinstance(policy.retry_on, str) or not (
-        callable(policy.retry_on) or isinstance(policy.retry_on, Sequence)
+    retry_on: Any = policy.retry_on
+    if isinstance(retry_on, str) or not (
+        callable(retry_on) or isinstance(retry_on, Sequence)
     ):
         raise InvalidPolicyError(
             "RetryPolicy.retry_on is an exception class, several, or a function, "

@@ -286,9 +286,9 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             InvalidGraphError: an end that cannot be one (TP-101).
         """
         self._warn_if_compiled("an edge")
-        if not isinstance(start_key, str | list | tuple) or not isinstance(
-            end_key, str
-        ):
+        start: Any = start_key
+        end: Any = end_key
+        if not isinstance(start, str | list | tuple) or not isinstance(end, str):
             raise InvalidGraphError(
                 f"an edge goes from a name (or a list of them) to a name, not from "
                 f"{start_key!r} to {end_key!r}"
