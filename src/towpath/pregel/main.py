@@ -15,6 +15,7 @@ from towpath.pregel.config import merge
 from towpath.pregel.draw import DrawVerbs
 from towpath.pregel.finish import arun, astream_run, run, stream_run
 from towpath.pregel.nodes import NodeBuilder, PregelNode
+from towpath.pregel.protocol import PregelProtocol
 from towpath.pregel.raw import RawGraph
 from towpath.pregel.runs import Options, prepare_run
 from towpath.pregel.schemas import SchemaVerbs
@@ -87,19 +88,10 @@ class Pregel(
         del trigger_to_nodes, node_error_handler_map  # they follow from the nodes
         if plan is None:
             raw = RawGraph(
-                nodes=nodes or {},
-                channels=channels or {},
-                input_channels=input_channels,
-                output_channels=output_channels,
-                stream_channels=stream_channels,
-                interrupt_before=interrupt_before_nodes,
-                interrupt_after=interrupt_after_nodes,
-                retry_policy=retry_policy,
-                cache_policy=cache_policy,
-                context_schema=context_schema,
-                debug=bool(debug),
-                name=name,
-            )
+                nodes or {}, channels or {}, input_channels, output_channels,
+                stream_channels, interrupt_before_nodes, interrupt_after_nodes,
+                retry_policy, cache_policy, context_schema, bool(debug), name,
+            )  # fmt: skip
             plan = raw.plan(semantics or default(), check=auto_validate)
         self.plan_of_graph = plan
         self.checkpointer = checkpointer
@@ -313,3 +305,6 @@ class Pregel(
             interrupt_after, durability, control, subgraphs, debug, version, **kwargs,
         )  # fmt: skip
         return astream_run(prepare_run(self, input, config, options, streams=True))
+
+
+PregelProtocol.register(Pregel)

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple, Self
 
+from towpath.call.attempt import wrong_colour
 from towpath.constants import MISSING, TASKS
 from towpath.context import ambient
 from towpath.errors import InvalidGraphError, InvalidUpdateError
@@ -209,10 +210,7 @@ class Steps:
         """Call them, each with what the one before returned."""
         for action in self.actions:
             if action.call is None:
-                raise InvalidGraphError(
-                    f"`{action.name}` is async, and this is a blocking run",
-                    hint="use ainvoke, astream or another async method of the graph",
-                )
+                raise wrong_colour(action.name)
             given = action.call(given, **injected(action))
         return given
 

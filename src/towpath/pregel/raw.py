@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from towpath.channels.base import BaseChannel
@@ -30,12 +30,12 @@ from towpath.types import All, CachePolicy, RetryPolicy, Send
 Names = str | Sequence[str]
 
 
-@dataclass(kw_only=True)
+@dataclass(slots=True)
 class RawGraph:
     """What a raw graph was declared with."""
 
     nodes: Mapping[str, PregelNode | NodeBuilder]
-    channels: Mapping[str, Any] = field(default_factory=dict)
+    channels: Mapping[str, Any]
     input_channels: Names
     output_channels: Names
     stream_channels: Names | None = None

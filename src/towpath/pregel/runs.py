@@ -328,12 +328,10 @@ def child_ns(graph: Graph, parent: TaskContext) -> str:
     ns = task.ns
     if task.spec.action is None or task.spec.action.graph is not graph:
         parent.scope.plan.called[task.name] = graph
-    if graph.checkpointer is True:
-        return lasting_ns(ns)
-    if task.spec.action is not None and task.spec.action.graph is graph:
-        return ns
-    task.calls += 1
-    return ns if task.calls == 1 else f"{ns}{NS_SEP}{task.calls - 1}"
+        task.calls += 1
+        if task.calls > 1:
+            ns = f"{ns}{NS_SEP}{task.calls - 1}"
+    return lasting_ns(ns) if graph.checkpointer is True else ns
 
 
 def stored_metadata(plan: Plan, config: Mapping[str, Any]) -> dict[str, Any]:
