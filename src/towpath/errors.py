@@ -320,6 +320,12 @@ class StalledJoinError(TowpathError):
 _INVALID_RESUME = "_towpath_invalid_resume"
 
 
+class UnknownCheckpointError(TowpathError, ValueError):
+    """A config names a checkpoint that its thread does not have."""
+
+    code = "TP-306"
+
+
 class VanishedNodeError(TowpathError):
     """A stopped thread waits for a node that the graph no longer has."""
 

@@ -52,6 +52,11 @@ def dump(serde: SerializerProtocol, value: object, channel: str) -> Cell:
         return serde.dumps_typed(value)
     except SerializationError as error:
         raise _of(f"channel `{channel}`", error) from error
+    except RecursionError as error:
+        raise SerializationError(
+            f"channel `{channel}`: the value is nested too deeply, or holds itself",
+            hint="store it flat, or by reference",
+        ) from error
 
 
 def dump_metadata(serde: SerializerProtocol, metadata: CheckpointMetadata) -> Cell:

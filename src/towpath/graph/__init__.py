@@ -18,7 +18,11 @@ __all__ = (
 def __getattr__(name: str) -> Any:
     # Messages are langchain's, which is loaded only by those who use them.
     if name in ("add_messages", "MessagesState", "MessageGraph"):
-        from towpath.graph import message
-
+        try:
+            from towpath.graph import message
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"{name} works on langchain's messages: pip install towpath[langchain]"
+            ) from error
         return getattr(message, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,7 +22,7 @@ from towpath.errors import (
 from towpath.kernel.commands import Fetch, Flush, Launch, Persist, Program, Wait
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
-from towpath.kernel.start import OUTSIDE, by_task, input_writes
+from towpath.kernel.start import OUTSIDE, by_task, input_writes, refuse_unknown
 from towpath.plan import Plan
 from towpath.step.apply import apply
 from towpath.step.interrupts import SPECIAL, is_done, own_writes
@@ -44,7 +44,8 @@ def bulk_update(
     if not supersteps:
         raise InvalidUpdateError("No supersteps provided")
     config: dict[str, Any] = {}
-    for updates in supersteps:
+    for given in supersteps:
+        updates = [StateUpdate(*update) for update in given]
         if not updates:
             raise InvalidUpdateError("No updates provided")
         config = yield from update(plan, req, updates)
@@ -58,6 +59,8 @@ def update(
 ) -> Program[dict[str, Any]]:
     """Apply the updates of one superstep."""
     saved = yield Fetch(req.saver, req.place(req.pinned))
+    if saved is None:
+        refuse_unknown(req)
     session = opened(plan, req, saved)
     first = updates[0]
     special = {u.as_node for u in updates} & {END, COPY, INPUT}

@@ -15,6 +15,7 @@ from towpath.constants import INPUT, INTERRUPT, NULL_TASK_ID, RESUME, START
 from towpath.errors import (
     EmptyInputError,
     NothingToResumeError,
+    UnknownCheckpointError,
     VanishedNodeError,
     nearest,
 )
@@ -75,6 +76,7 @@ def load(req: Request) -> Program[tuple[Any, bool]]:
     """The checkpoint to go on from, and whether its thread has passed it."""
     saved = yield Fetch(req.saver, req.place(req.pinned))
     if saved is None:
+        refuse_unknown(req)
         return None, False
     rewound = False
     if req.pinned or (req.rewound and req.answers):
@@ -83,6 +85,19 @@ def load(req: Request) -> Program[tuple[Any, bool]]:
     if req.nested and req.fork_id and not rewound:
         saved = yield from as_of_then(req, saved)
     return saved, rewound
+
+
+def refuse_unknown(req: Request) -> None:
+    """A thread does not begin anew because its checkpoint is not found.
+
+    Raises:
+        UnknownCheckpointError: names the thread and the checkpoint (TP-306).
+    """
+    if req.pinned is not None and not req.nested:
+        raise UnknownCheckpointError(
+            f"thread `{req.thread_id}` has no checkpoint `{req.pinned}`",
+            hint="leave checkpoint_id out to go on from the newest one",
+        )
 
 
 def as_of_then(req: Request, head: Any) -> Program[Any]:

@@ -43,10 +43,28 @@ def updates_of(plan: Plan, spec: NodeSpec, output: Any) -> list[Write]:
         return list(spec.emit(output))
     if type(output) is dict and not plan.root:
         return keyed(plan, spec, output.items())
+    parts = parts_of(output)
+    up = [p for p in parts if isinstance(p, Command) and p.graph is not None]
+    if up:
+        raise ParentCommand(joined(up))
     writes: list[Write] = []
-    for part in parts_of(output):
+    for part in parts:
         writes.extend(part_writes(plan, spec, part))
     return writes
+
+
+def joined(commands: Sequence[Command[Any]]) -> Command[Any]:
+    """Several commands for the graph above as one: updates and targets in order."""
+    first = commands[0]
+    if len(commands) == 1:
+        return first
+    updates: list[tuple[str, Any]] = []
+    targets: list[Any] = []
+    for command in commands:
+        updates.extend(command._update_as_tuples())  # noqa: SLF001 - the peer's name
+        goto = command.goto
+        targets.extend(goto if isinstance(goto, list | tuple | set) else (goto,))
+    return Command(graph=first.graph, update=updates or None, goto=tuple(targets))
 
 
 def parts_of(output: Any) -> Sequence[Any]:
@@ -133,13 +151,18 @@ def checked(plan: Plan, spec: NodeSpec, key: str, value: Any) -> Any:
     """The value as its field's rules correct it.
 
     Raises:
-        InvalidValueError: names the writer and the key (TP-210).
+        InvalidValueError: names the node and the key (TP-210).
+        pydantic.ValidationError: the input does not fit.
     """
     if plan.validate is None:
         return value
     try:
         return plan.validate(key, value)
     except ValueError as error:
+        if spec.name == START:
+            # The caller's own value: the error of its own model says it best.
+            error.add_note(f"The input gave {kind(value)} for `{key}`")
+            raise
         raise InvalidValueError(
             f"{writer_of(spec)} wrote {kind(value)} to `{key}`, which its field "
             f"refuses: {error}"
