@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 from towpath.call.scope import RunScope
-from towpath.checkpoint.memory import InMemorySaver
 from towpath.call.threads import STOCK
+from towpath.checkpoint.memory import InMemorySaver
 from towpath.drive.loop import LoopDriver
 from towpath.drive.sync import SyncDriver
 from towpath.graph import START, StateGraph
@@ -45,7 +45,12 @@ class Colour:
         raise NotImplementedError
 
     def stream(
-        self, graph: Any, given: Any, config: Any = None, stop: Any = None, **options: Any
+        self,
+        graph: Any,
+        given: Any,
+        config: Any = None,
+        stop: Any = None,
+        **options: Any,
     ) -> list[Any]:
         """All chunks; with `stop`, those up to the first it is true of."""
         raise NotImplementedError
@@ -178,7 +183,12 @@ class Sync(Colour):
         return graph.invoke(given, config, **options)
 
     def stream(
-        self, graph: Any, given: Any, config: Any = None, stop: Any = None, **options: Any
+        self,
+        graph: Any,
+        given: Any,
+        config: Any = None,
+        stop: Any = None,
+        **options: Any,
     ) -> list[Any]:
         chunks = []
         steps = graph.stream(given, config, **options)
@@ -203,7 +213,12 @@ class Loop(Colour):
         return asyncio.run(alone(graph.ainvoke(given, config, **options)))
 
     def stream(
-        self, graph: Any, given: Any, config: Any = None, stop: Any = None, **options: Any
+        self,
+        graph: Any,
+        given: Any,
+        config: Any = None,
+        stop: Any = None,
+        **options: Any,
     ) -> list[Any]:
         async def collect() -> list[Any]:
             chunks = []
@@ -261,11 +276,22 @@ class Simulated(Colour):
         return trace.value
 
     def stream(
-        self, graph: Any, given: Any, config: Any = None, stop: Any = None, **options: Any
+        self,
+        graph: Any,
+        given: Any,
+        config: Any = None,
+        stop: Any = None,
+        **options: Any,
     ) -> list[Any]:
         options.setdefault("stream_mode", "values")
         trace = simulate(
-            graph, given, config, seed=self.seed, clock=self.clock, until=stop, **options
+            graph,
+            given,
+            config,
+            seed=self.seed,
+            clock=self.clock,
+            until=stop,
+            **options,
         )
         if trace.error is not None:
             raise trace.error
@@ -343,9 +369,7 @@ class Diary(InMemorySaver):
         await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
 
 
-async def wait_for_loop(true: Callable[[], Any]) -> None:
-    """Give the loop turns until something is true; a hang fails by its time limit."""
-    while not true():
-        await asyncio.sleep(0)
-    for _ in range(10):
+async def turns(count: int = 20) -> None:
+    """Let everything in the loop that can go on do so."""
+    for _ in range(count):
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from towpath.errors import ColourError, NodeTimeoutError, StepTimeoutError
 from towpath.graph import START, StateGraph
 from towpath.types import RetryPolicy, Send, TimeoutPolicy, interrupt
 
-from .colours import THREAD, Calls, Colour, Diary, Loop, Simulated, Sync, wait_for_loop
+from .colours import THREAD, Calls, Colour, Diary, Loop, Simulated, Sync, turns
 
 
 class State(TypedDict, total=False):
@@ -325,7 +325,7 @@ def test_a_cancelled_run_keeps_what_had_finished(durability: Any) -> None:
     calls, colour = Calls(), Loop()
 
     async def run() -> Any:
-        begun = asyncio.Event()
+        begun, done = asyncio.Event(), asyncio.Event()
 
         async def hangs(state: State) -> State:
             calls("b")
@@ -333,8 +333,13 @@ def test_a_cancelled_run_keeps_what_had_finished(durability: Any) -> None:
             await asyncio.Event().wait()
             raise AssertionError
 
+        async def beside(state: State) -> State:
+            calls("beside")
+            done.set()
+            return {"log": ["beside"]}
+
         builder = chain(colour, calls, "a", "b", b=hangs)
-        builder.add_node("beside", logs(colour, calls, "beside"))
+        builder.add_node("beside", beside)
         builder.add_edge("a", "beside")
         saver = Diary()
         graph = builder.compile(checkpointer=saver)
@@ -342,7 +347,8 @@ def test_a_cancelled_run_keeps_what_had_finished(durability: Any) -> None:
             graph.ainvoke({"log": []}, THREAD, durability=durability)
         )
         await begun.wait()
-        await wait_for_loop(lambda: calls.count["beside"])
+        await done.wait()
+        await turns()
         job.cancel()
         with pytest.raises(asyncio.CancelledError):
             await job
@@ -531,9 +537,9 @@ def test_a_question_stops_the_run_when_its_siblings_are_done(colour: Colour) -> 
         calls("asks")
         return {"log": [interrupt("go?")]}
 
-    graph = fan(
-        colour, calls, "asks", "b", "c", asks=colour.node(asks)
-    ).compile(checkpointer=Diary())
+    graph = fan(colour, calls, "asks", "b", "c", asks=colour.node(asks)).compile(
+        checkpointer=Diary()
+    )
 
     colour.invoke(graph, {"log": []}, THREAD)
     state = graph.get_state(THREAD)

@@ -40,9 +40,9 @@ class Broken(Exception):
     """What nodes raise that are meant to fail."""
 
 
-RETRY = RetryPolicy(
-    initial_interval=2.0, max_attempts=3, retry_on=Broken, jitter=True
-)
+RETRY = RetryPolicy(initial_interval=2.0, max_attempts=3, retry_on=Broken, jitter=True)
+
+AT_ONCE = RETRY._replace(initial_interval=0.0, jitter=False)
 
 
 def seen(state: State) -> str:
@@ -184,6 +184,10 @@ class Plot:
     lasting: bool = True
     """Whether subgraphs may keep their state from call to call."""
     prefix: str = ""
+    nodes: int = 100
+    """How many nodes there may be, those of subgraphs included."""
+    hurries: bool = False
+    """Whether what is tried again is so without waiting."""
     random: Random = field(init=False)
     told: list[str] = field(default_factory=list)
 
@@ -200,7 +204,10 @@ class Plot:
         self.joins = False
         layers: list[list[str]] = [[START]]
         for index in range(self.random.randint(1, 3 if self.prefix else 4)):
-            width = self.random.choice((1, 1, 2, 3))
+            width = min(self.random.choice((1, 1, 2, 3)), self.nodes)
+            self.nodes -= width
+            if not width:
+                break
             names = [f"{self.prefix}{'abcd'[index]}{n}" for n in range(width)]
             way = self.way(layers[-1])
             # Several tasks of one subgraph would share the state that it keeps.
@@ -221,16 +228,17 @@ class Plot:
             options["cache_policy"] = CachePolicy()
         work, action = self.work(name, lasting)
         if work == "retries":
-            options["retry_policy"] = RETRY
+            options["retry_policy"] = AT_ONCE if self.hurries else RETRY
         if work == "fails":
+            self.certain = False  # what a handler takes over does not go on
             options["error_handler"] = handler(name)
             if self.chance(2):
-                options["retry_policy"] = RETRY
+                options["retry_policy"] = AT_ONCE if self.hurries else RETRY
         self.told.append(f"{name} {work} {' '.join(options)}")
         self.builder.add_node(name, action, **options)
 
     def work(self, name: str, lasting: bool) -> tuple[str, Any]:
-        if self.children and self.chance(5):
+        if self.children and self.nodes and self.chance(5):
             return self.child(name, lasting)
         makers = BOTH + (ASYNC if self.awaits else ())
         make = self.random.choice(makers)
@@ -247,8 +255,11 @@ class Plot:
             self.children - 1,
             lasting,
             f"{name}_",
+            self.nodes,
+            self.hurries,
         )
         graph = inner.compile(checkpointer=persist)
+        self.nodes = inner.nodes
         self.told += inner.told
         kind = self.random.randrange(3)
         if kind == 0:
@@ -280,6 +291,7 @@ class Plot:
 
     def branch(self, first: list[str], second: list[str]) -> None:
         for source in first:
+
             def route(state: State) -> list[str]:
                 size = len(state.get("log", []))
                 return [second[size % len(second)], second[0]][: 1 + size % 2]

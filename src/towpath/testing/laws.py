@@ -26,8 +26,13 @@ GraphFactory = Callable[[Any], Any]
 """Makes the graph anew, as a new process would, with the saver it is given."""
 
 Answer = Callable[[Any], Any]
+THREAD: Final[Mapping[str, Any]] = {CONF: {"thread_id": "thread"}}
 BROKEN: Final = ("crashed", "failed", "stopped")
 TURNS_MAX: Final = 40
+
+
+class EndlessError(RuntimeError):
+    """A conversation goes on and on: nothing can be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class Report:
     seed: int
     places: int = 0
     tried: int = 0
+    error: str | None = None
+    """What the conversation ends in by itself; then little can be compared."""
     findings: list[Finding] = field(default_factory=list)
 
     def check(self) -> None:
@@ -76,11 +83,9 @@ class Talk:
     seed: int = 0
     durability: str = "async"
     lag: float = 0.5
+    config: Mapping[str, Any] = field(default_factory=lambda: THREAD)
     saver: Any = field(default_factory=InMemorySaver)
     clock: Clock = field(default_factory=Clock)
-    config: dict[str, Any] = field(
-        default_factory=lambda: {CONF: {"thread_id": "thread"}}
-    )
     traces: list[Trace] = field(default_factory=list)
 
     def hold(self, trouble: Trouble = "crash", at: int | None = None) -> None:
@@ -105,7 +110,7 @@ class Talk:
             self.traces.append(trace)
             if self.broken:
                 return
-        raise AssertionError(f"no end after {TURNS_MAX} turns")
+        raise EndlessError(f"the conversation has no end after {TURNS_MAX} turns")
 
     def effects(self, trouble: Trouble) -> int:
         """How many places there were so far where this trouble could befall."""
@@ -185,7 +190,7 @@ def faults(trouble: Trouble, at: int | None, lag: float) -> Faults:
 
 def crash_everywhere(
     graph_factory: GraphFactory,
-    input: Any,  # noqa: A002 - the name it has in `invoke`
+    input: Any,
     answers: Answer = str,
     *,
     seed: int = 0,
@@ -193,6 +198,7 @@ def crash_everywhere(
     trouble: Trouble = "crash",
     lag: float = 0.5,
     every: int = 1,
+    config: Mapping[str, Any] = THREAD,
 ) -> Report:
     """Crash a conversation before each of its commands, and go on each time.
 
@@ -202,15 +208,16 @@ def crash_everywhere(
     `trouble` may be another than a crash: the caller closes the stream or
     cancels, or the n-th storage call or read fails. `lag` is the chance that
     storage behind the run does not move at a command. With `every`, only each
-    n-th effect is a place for trouble.
+    n-th effect is a place for trouble. `config` names the thread, and limits.
     """
     report = Report(seed)
 
     def talk() -> Talk:
-        return Talk(graph_factory, input, answers, seed, durability, lag)
+        return Talk(graph_factory, input, answers, seed, durability, lag, config)
 
     whole = talk()
     whole.hold()
+    report.error = whole.error
     expected = whole.outcome() if whole.error is None else {}
     report.findings.extend(blamed(None, whole))
     report.places = whole.effects(trouble)
@@ -284,3 +291,30 @@ def shrunk(parent: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> Iterator
     for channel, version in parent["channel_versions"].items():
         if channel not in versions or versions[channel] < version:
             yield f"the version of `{channel}` went back in {checkpoint['id']}"
+
+
+def replays(graph: Any, config: Mapping[str, Any]) -> Iterator[str]:
+    """The checkpoints from which a run does not come to their successor again.
+
+    The thread must have ended; it gets a branch from each of its checkpoints.
+    """
+    history = list(graph.get_state_history(config))
+    for successor, snapshot in zip(history, history[1:], strict=False):
+        if successor.metadata["source"] != "loop":
+            continue
+        before = ids(graph, config)
+        graph.invoke(None, snapshot.config)
+        branch = [s for s in graph.get_state_history(config) if id_of(s) not in before]
+        # The branch starts with a copy of the checkpoint it starts from.
+        again = [s for s in branch if s.metadata["source"] == "loop"]
+        if not again or again[-1].values != successor.values:
+            yield f"step {successor.metadata['step']}: {again[-1:]!r}"
+
+
+def ids(graph: Any, config: Mapping[str, Any]) -> set[str]:
+    return {id_of(snapshot) for snapshot in graph.get_state_history(config)}
+
+
+def id_of(snapshot: Any) -> str:
+    id_: str = snapshot.config[CONF]["checkpoint_id"]
+    return id_

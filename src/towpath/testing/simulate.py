@@ -90,14 +90,15 @@ __all__ = (
 class Process:
     """A task on its way: its coroutine, and when it can go on."""
 
-    __slots__ = ("cancelled", "ended", "life", "task", "wake")
+    __slots__ = ("cancelled", "ended", "life", "refusal", "task", "wake")
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.life: Coroutine[Turn, None, None] | None = None
+        self.life: Coroutine[Any, None, None] | None = None
         self.wake = 0.0
         self.ended = False
         self.cancelled = False
+        self.refusal: SimulationError | None = None
 
     def go_on(self, clock: Clock) -> None:
         """Run up to the next point where others may overtake.
@@ -105,18 +106,14 @@ class Process:
         Time that passes in it is this task's own: it goes on later, and the
         clock of the others has not moved.
         """
-        assert self.life is not None
         began = clock.now
         wake = None
         try:
-            if self.cancelled:
-                what = self.life.throw(CancelledError())
-            else:
-                what = self.life.send(None)
+            what = self.step()
             if isinstance(what, Delay):
                 wake = what.until
             elif what is not None and what is not PAUSE:
-                raise SimulationError(
+                self.refusal = SimulationError(
                     f"node `{self.task.name}` waits for {what!r}, which needs an "
                     "event loop; in a simulation await `Clock.asleep`"
                 )
@@ -129,6 +126,16 @@ class Process:
             task.failed_at = now
         self.wake = now if wake is None else wake
         clock.now = began
+
+    def step(self) -> Any:
+        """One step of the coroutine; what it yields is what it waits for."""
+        assert self.life is not None
+        if self.refusal is not None:
+            error, self.refusal = self.refusal, None
+            return self.life.throw(error)
+        if self.cancelled:
+            return self.life.throw(CancelledError())
+        return self.life.send(None)
 
 
 class SimulatedDriver:
@@ -284,22 +291,24 @@ class SimulatedDriver:
         if not lone or self.coin():
             return ()
         while True:
-            done = yield from self.go_on()
+            done = yield from self.go_on(self.ready())
             if done is not None:
                 return (done,)
 
     def wait(self, command: Wait) -> Generator[Turn | Chunk, None, Sequence[Any]]:
         """Let tasks go on, and time pass, until there is an event, or several."""
         while True:
-            yield from self.told()
+            if self.outbox:
+                yield from self.told()
+            ready = self.ready()
             due = self.due(command)
-            if due is not None and not (self.ready() and self.coin()):
+            if due is not None and not (ready and self.coin()):
                 return (due,)
-            hurry = self.cancelled is not None or not self.ready()
+            hurry = self.cancelled is not None or not ready
             if self.events and (hurry or self.coin()):
                 events, self.events = self.events, []
                 return events
-            done = yield from self.go_on(command)
+            done = yield from self.go_on(ready, command)
             if done is not None and not done.abandoned:
                 self.events.append(done)
 
@@ -307,14 +316,13 @@ class SimulatedDriver:
         return self.random.random() < 0.5
 
     def go_on(
-        self, command: Wait | None = None
+        self, ready: Sequence[Process], command: Wait | None = None
     ) -> Generator[Turn | Chunk, None, Task | None]:
         """Let one task take a turn, or time pass; return the task if it is done."""
-        ready = self.ready()
         if not ready:
             yield Delay(self.next_moment(command))
             return None
-        process = self.random.choice(ready)
+        process = ready[0] if len(ready) == 1 else self.random.choice(ready)
         if not process.ended:
             if process.life is None:
                 self.begin(process)
@@ -334,12 +342,16 @@ class SimulatedDriver:
 
     def ready(self) -> list[Process]:
         """The tasks whose turn it could be, within the width of the run."""
-        begun = [p for p in self.processes if p.life is not None]
-        ready = [p for p in begun if p.wake <= self.clock.now]
-        waiting = [p for p in self.processes if p.life is None]
-        width = self.scope.config.get("max_concurrency")
+        now, width = self.clock.now, self.scope.config.get("max_concurrency")
+        ready, waiting, busy = [], [], 0
+        for process in self.processes:
+            if process.life is None:
+                waiting.append(process)
+            else:
+                busy += not process.task.abandoned
+                if process.wake <= now:
+                    ready.append(process)
         if width:
-            busy = sum(not p.task.abandoned for p in begun)
             waiting = waiting[:1] if busy < width else []
         return ready + waiting
 
@@ -353,8 +365,8 @@ class SimulatedDriver:
 
     def due(self, command: Wait) -> Expired | Alarm | None:
         """The first deadline that has passed, as an event."""
-        now = self.clock.now
-        passed = [entry for entry in self.deadlines(command) if entry[0] <= now]
+        now, deadlines = self.clock.now, self.deadlines(command)
+        passed = [entry for entry in deadlines if entry[0] <= now]
         if not passed:
             return None
         _, event = min(passed, key=lambda entry: entry[0])
@@ -368,12 +380,11 @@ class SimulatedDriver:
         if command.until is not None:
             found.append((command.until, Alarm()))
         if self.step_s is not None and command.tasks:
-            found.append(
-                (self.step_started + self.step_s, Expired(None, "step", self.step_s))
-            )
+            moment = self.step_started + self.step_s
+            found.append((moment, Expired(None, "step", self.step_s)))
         for task in command.tasks:
-            for kind, moment in limits(task):
-                found.append((moment, Expired(task, kind, 0.0)))
+            if task.timeout is not None:
+                found += [(at, Expired(task, kind, 0.0)) for kind, at in limits(task)]
         return found
 
     def begin(self, process: Process) -> None:
@@ -501,7 +512,7 @@ class Trace:
 
 def simulate(
     graph: Any,
-    input: Any,  # noqa: A002 - the name it has in `invoke`
+    input: Any,
     config: Mapping[str, Any] | None = None,
     *,
     seed: int = 0,

@@ -23,7 +23,7 @@ EPOCH: Final = datetime(2024, 1, 1, tzinfo=UTC)
 Address = tuple[str | None, str, str | None]
 
 
-class Crash(BaseException):  # noqa: N818 - no error of the program under test
+class Crash(BaseException):
     """The process has died; nothing of this run may do anything any more."""
 
 

@@ -1,0 +1,91 @@
+"""Whatever befalls a run, wherever it does: going on leads to the same end.
+
+Each law is tried on many random graphs, and on each of them at every place. A
+failure names its seed: `SEED=17 pytest tests/simulate -k crash` repeats it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from towpath.testing.laws import Trouble, crash_everywhere
+from towpath.testing.simulate import simulate
+
+from .plots import INPUT, Plot, factory
+from .settings import seeds
+
+DURABILITIES = ("sync", "async", "exit")
+# Every second place, odd or even by the seed: more graphs for the same time.
+EVERY = 2
+
+
+def check(seed: int, durability: str, trouble: Trouble, **plot: Any) -> int:
+    """Hold one conversation everywhere; return how many times."""
+    # What a lasting subgraph kept and its parent did not cannot be undone.
+    lasting = durability != "exit"
+    graph = Plot(seed, lasting=lasting, **plot).compile()
+    report = crash_everywhere(
+        factory(graph),
+        INPUT,
+        lambda question: f"answer to {question}",
+        seed=seed,
+        durability=durability,
+        trouble=trouble,
+        every=EVERY,
+        lag=(0.0, 0.5, 0.9, 1.0)[seed % 4],
+    )
+    assert report.error is None, f"seed {seed}: {report.error}"
+    report.check()
+    return report.tried
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.slow
+def test_a_resumed_run_ends_as_an_uninterrupted_one(durability: str) -> None:
+    """A crash costs only what was not stored; nothing stored is done again."""
+    tried = sum(
+        check(seed, durability, "crash", children=1, nodes=5) for seed in seeds(80)
+    )
+    assert tried > 0
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.slow
+def test_a_crash_inside_nested_subgraphs(durability: str) -> None:
+    for seed in seeds(8, start=5_000):
+        check(seed, durability, "crash", children=2, nodes=7)
+
+
+@pytest.mark.parametrize("trouble", ["store", "fetch"])
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.slow
+def test_a_run_goes_on_after_storage_failed(durability: str, trouble: Any) -> None:
+    """The n-th call fails, for every n: no hole in the history, nothing lost."""
+    for seed in seeds(40, start=1_000):
+        check(seed, durability, trouble, children=1, nodes=5)
+
+
+@pytest.mark.parametrize("trouble", ["close", "cancel"])
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.slow
+def test_a_run_that_is_stopped_keeps_all_that_had_finished(
+    durability: str, trouble: Any
+) -> None:
+    """Unlike a crash, a stop loses not even what was left behind the run."""
+    for seed in seeds(20, start=2_000):
+        check(seed, durability, trouble, children=1, nodes=5)
+
+
+def test_a_seed_repeats_a_run_exactly() -> None:
+    for seed in seeds(20):
+        graph = Plot(seed, asks=False).compile()
+        runs = [
+            simulate(graph, INPUT, seed=seed, stream_mode=["updates", "values"])
+            for _ in range(2)
+        ]
+        first, second = runs
+        assert first.chunks == second.chunks
+        assert first.journal.commands == second.journal.commands
+        assert [n for n, _ in first.journal.ran] == [n for n, _ in second.journal.ran]
