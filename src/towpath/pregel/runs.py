@@ -24,6 +24,7 @@ from towpath.plan import Plan
 from towpath.pregel.chunks import Format, modes_of
 from towpath.pregel.config import InvalidConfigError, limit_of, merge
 from towpath.pregel.lifecycle import MODE, listeners_of
+from towpath.pregel.debug import EXCLUDED_METADATA_KEYS
 from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.step.tasks import lasting_ns
@@ -336,7 +337,9 @@ def child_ns(graph: Graph, parent: TaskContext) -> str:
 
 def stored_metadata(plan: Plan, config: Mapping[str, Any]) -> dict[str, Any]:
     """What of the caller's config goes into the metadata of checkpoints."""
-    stored = dict(config.get("metadata") or {})
+    given = config.get("metadata") or {}
+    # A node may hand its own config, which tells of the task, to a graph it calls.
+    stored = {k: v for k, v in given.items() if k not in EXCLUDED_METADATA_KEYS}
     for key, value in (config.get(CONF) or {}).items():
         if plan.semantics.stores(key, value):
             stored.setdefault(key, value)
