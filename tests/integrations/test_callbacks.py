@@ -376,3 +376,14 @@ def test_a_tool_may_return_a_command(lib):
 
     call = {"type": "tool_call", "id": "1", "name": "move", "args": {"place": "x"}}
     return one(lib, lambda state: move.invoke(call)).invoke({"seen": []})
+
+
+def test_a_lone_handler_will_do():
+    builder = StateGraph(State)
+    builder.add_node("step", lambda state: {"seen": [1]})
+    builder.add_edge(START, "step")
+    its, mine = Watcher(), Watcher()
+    graph = builder.compile().with_config(callbacks=its)
+    graph.invoke({"seen": []}, {"callbacks": mine})
+    assert its.tree() == mine.tree()
+    assert ("start", "step", "LangGraph") in mine.tree()

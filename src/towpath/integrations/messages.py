@@ -159,8 +159,9 @@ def ids_in(given: Any) -> frozenset[Any]:
 
 
 def without_taps(callbacks: Any) -> Any:
-    """Callbacks without the taps of runs further out."""
-    if isinstance(callbacks, list | tuple):
+    """Callbacks without the taps of runs further out; a lone handler as a list."""
+    if not hasattr(callbacks, "handlers"):
+        callbacks = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
         return [handler for handler in callbacks if not isinstance(handler, MessageTap)]
     if not any(isinstance(handler, MessageTap) for handler in callbacks.handlers):
         return callbacks

@@ -77,10 +77,16 @@ def joined(first: Any, later: Any) -> Any:
     elif hasattr(first, "add_handler"):
         base, more = first.copy(), later
     else:
-        return [*first, *(handler for handler in later if handler not in first)]
-    for handler in more:
+        known = listed(first)
+        return [*known, *(handler for handler in listed(later) if handler not in known)]
+    for handler in listed(more):
         base.add_handler(handler)
     return base
+
+
+def listed(handlers: Any) -> list[Any]:
+    """Several handlers, or a lone one, as a list."""
+    return list(handlers) if isinstance(handlers, list | tuple) else [handlers]
 
 
 def limit_of(config: Mapping[str, Any], default: int) -> int:

@@ -23,8 +23,8 @@ from towpath.kernel.run import Outcome, run
 from towpath.plan import Plan
 from towpath.pregel.chunks import Format, modes_of
 from towpath.pregel.config import InvalidConfigError, limit_of, merge
-from towpath.pregel.lifecycle import MODE, listeners_of
 from towpath.pregel.debug import EXCLUDED_METADATA_KEYS
+from towpath.pregel.lifecycle import MODE, listeners_of
 from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.step.tasks import lasting_ns
@@ -136,7 +136,8 @@ def prepare_run(
         scope.drivers = parent.scope.drivers
         scope.outer = parent.scope
     scope.trace = trace_of(scope)
-    scope.bare = scope.trace is None and not plan.debug
+    scope.debug = plan.debug if options.debug is None else options.debug
+    scope.bare = scope.trace is None and not scope.debug
     return Run(plan, request, scope, format_, parent)
 
 
