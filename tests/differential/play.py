@@ -15,6 +15,7 @@ from towpath.testing.describe import (
     Edit,
     Fail,
     Graph,
+    Inside,
     Proceed,
     Rewind,
     Run,
@@ -27,6 +28,34 @@ from towpath.testing.describe import (
 MODES = ("values", "updates", "custom", "tasks", "checkpoints", "debug")
 
 
+@dataclass(frozen=True)
+class Ear:
+    """How a run is listened to; without modes, the graph is invoked."""
+
+    modes: tuple[str, ...] = MODES
+    within: bool = True
+    """Whether the chunks of children are heard."""
+    version: str = "v1"
+    keys: tuple[str, ...] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return the keyword arguments of `stream`."""
+        modes = self.modes[0] if len(self.modes) == 1 else list(self.modes)
+        options: dict[str, Any] = {"stream_mode": modes, "version": self.version}
+        options["subgraphs"] = self.within
+        return options if self.keys is None else {**options, "output_keys": self.keys}
+
+    def chunk(self, raw: Any) -> normal.Chunk:
+        """Return what was heard as namespace, mode and payload."""
+        if self.version == "v2":
+            told = {key: raw[key] for key in raw if key not in {"type", "ns"}}
+            return raw["ns"], raw["type"], told["data"] if len(told) == 1 else told
+        parts = list(raw) if self.within or len(self.modes) > 1 else [raw]
+        where = parts.pop(0) if self.within else ()
+        mode = parts.pop(0) if len(self.modes) > 1 else self.modes[0]
+        return where, mode, parts[0]
+
+
 @dataclass
 class Player:
     """One graph, one thread, and the trace so far."""
@@ -36,8 +65,7 @@ class Player:
     script: Script
     asynchronous: bool = False
     saver: Any = None
-    modes: tuple[str, ...] = MODES
-    """What to stream; with nothing, the graph is invoked."""
+    ear: Ear = field(default_factory=lambda: Ear())
     trace: list[Any] = field(default_factory=list)
     over: bool = False
     """What comes now is a race, or of no use."""
@@ -76,6 +104,7 @@ class Player:
                 self._step(step)
             if self.saver is not None and not self.over:
                 self._note("history", self._history(self.config))
+                self._note("pinned", self._pinned())
         if not self.over:
             self._note("calls", dict(sorted(self.builder.calls.items())))
         if self.loop is not None:
@@ -92,6 +121,8 @@ class Player:
                 self._edit(step)
             case Steer(values, goto):
                 self._steer(dict(values), goto)
+            case Inside(values):
+                self._edit_inside(dict(values))
             case Rewind(back):
                 self._run(None, self._behind(back))
 
@@ -107,7 +138,9 @@ class Player:
         # With durability "exit" the peer stores what it had half applied.
         torn = self.script.durability == "exit"
         # Which tasks of a failed step were done, is a race.
-        racy = failed and (torn or _several_tasks(chunks, snapshot))
+        # Without a snapshot, only the chunks tell how many there were.
+        unknown = snapshot is None and "tasks" not in self.ear.modes
+        racy = failed and (torn or unknown or _several_tasks(chunks, snapshot))
         # What a run that failed leaves: is an answered question open again (we say
         # no), does a child that keeps its state forget its last visit (no)?
         left = has(self.graph, Ask) or bool(self.hidden.configs)
@@ -124,19 +157,19 @@ class Player:
         options: dict[str, Any] = {}
         if self.script.durability and self.saver is not None:
             options["durability"] = self.script.durability
-        if not self.modes:
+        if not self.ear.modes:
             result = self._call("invoke", given, config, **options)
             chunks.append(((), "values", result))
             return
-        options |= {"stream_mode": list(self.modes), "subgraphs": True}
+        options |= self.ear.options()
         if self.loop is None:
-            for chunk in self.app.stream(given, config, **options):
-                chunks.append(chunk)
+            for raw in self.app.stream(given, config, **options):
+                chunks.append(self.ear.chunk(raw))
             return
 
         async def collect() -> None:
-            async for chunk in self.app.astream(given, config, **options):
-                chunks.append(chunk)
+            async for raw in self.app.astream(given, config, **options):
+                chunks.append(self.ear.chunk(raw))
 
         self.loop.run(collect())
 
@@ -176,6 +209,19 @@ class Player:
         # question is invisible, and an update loses it. So this is the end.
         self.over = True
         self._forget_snapshot()
+
+    def _edit_inside(self, values: Any) -> None:
+        tasks = getattr(self._snapshot(), "tasks", ())
+        children = [task.state for task in tasks if getattr(task.state, "next", ())]
+        if not children or self._unsettled(children[0].config, now=True):
+            return
+        try:
+            self._call("update_state", children[0].config, values)
+        except Exception as raised:  # noqa: BLE001 any error is an outcome to compare
+            self._note("edit", normal.error(raised))
+            return
+        self._note("inside", self._history(children[0].config))
+        self._run(None, self.config)
 
     def _forget_snapshot(self) -> None:
         assert self.trace[-1][0] == "snapshot"
@@ -217,6 +263,11 @@ class Player:
 
             found = self.loop.run(collect())
         return found if raw else self._ids().value(found)
+
+    def _pinned(self) -> Any:
+        """Look at some checkpoints by their ids."""
+        configs = [one.config for one in self._history(self.config, raw=True)]
+        return [self._ids().value(self._snapshot(one)) for one in configs[1:4]]
 
     def _call(self, name: str, *args: Any, **options: Any) -> Any:
         if self.loop is None:

@@ -18,7 +18,7 @@ from towpath.testing.api import Api
 from towpath.testing.describe import Graph, Script
 from towpath.testing.strategies import graphs, scripts
 
-from .play import MODES, Player
+from .play import MODES, Ear, Player
 from .settings import examples
 
 Plot = tuple[Graph, Script]
@@ -58,7 +58,7 @@ def test_savers_show_the_same(plot: Plot) -> None:
 def test_a_mode_shows_the_same_alone_as_with_others(plot: Plot, mode: str) -> None:
     """Listening to more changes nothing of what one hears."""
     together = _heard(played(plot), mode)
-    assert together == _heard(played(plot, modes=(mode,)), mode)
+    assert together == _heard(played(plot, ear=Ear(modes=(mode,))), mode)
 
 
 def _heard(trace: list[Any], mode: str) -> list[Any]:

@@ -7,15 +7,17 @@ program could observe is compared.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from towpath.testing.api import Api, load
-from towpath.testing.describe import Ask, Graph, Script, has
+from towpath.testing.describe import Ask, Graph, Script, has, walk
 from towpath.testing.strategies import graphs, scripts
 
-from .play import Player
+from .play import MODES, Ear, Player
 from .settings import examples
 
 pytest.importorskip("langgraph")
@@ -58,28 +60,60 @@ plots: st.SearchStrategy[Plot] = graphs().flatmap(
 )
 
 
-@examples(150)
+@examples(200)
 @given(plot=plots)
 def test_streams_states_and_histories_agree(ours: Api, peer: Api, plot: Plot) -> None:
     """Every stream mode at once, snapshots after every act, and the history."""
     agree(ours, peer, plot)
 
 
-@examples(75)
+@examples(100)
 @given(plot=plots)
 def test_asynchronous_runs_agree(ours: Api, peer: Api, plot: Plot) -> None:
     """The same under asyncio, with coroutine nodes."""
     agree(ours, peer, plot, asynchronous=True)
 
 
-@examples(100)
+@examples(120)
 @given(plot=plots)
 def test_results_agree(ours: Api, peer: Api, plot: Plot) -> None:
     """Nobody listens: the plain way to run a graph."""
-    agree(ours, peer, plot, modes=())
+    agree(ours, peer, plot, ear=Ear(modes=()))
 
 
 @examples(30)
 @given(plot=plots)
 def test_asynchronous_results_agree(ours: Api, peer: Api, plot: Plot) -> None:
-    agree(ours, peer, plot, modes=(), asynchronous=True)
+    agree(ours, peer, plot, ear=Ear(modes=()), asynchronous=True)
+
+
+ears: st.SearchStrategy[Ear] = st.builds(
+    Ear,
+    modes=st.lists(st.sampled_from(MODES), min_size=1, max_size=3, unique=True).map(
+        tuple
+    ),
+    within=st.booleans(),
+    version=st.sampled_from(("v1", "v2")),
+    keys=st.sampled_from((None, None, ("log",), ("note", "total"))),
+).map(lambda ear: replace(ear, version="v1") if ear.keys else ear)
+
+
+@examples(120)
+@given(plot=plots, ear=ears, asynchronous=st.booleans())
+def test_chunks_agree_in_every_form(
+    ours: Api, peer: Api, plot: Plot, ear: Ear, asynchronous: bool
+) -> None:
+    """One mode or some, with children or without, typed parts, chosen keys."""
+    if ear.version == "v2" and not fits_typed_parts(plot[0]):
+        ear = replace(ear, version="v1")
+    agree(ours, peer, plot, ear=ear, asynchronous=asynchronous)
+
+
+def fits_typed_parts(graph: Graph) -> bool:
+    """Tell whether the peer can make typed parts of every chunk of a graph.
+
+    It puts values of any level, and chosen keys, into the outermost output class.
+    """
+    graphs = [graph, *(node.child for node in walk(graph) if node.child)]
+    same = len({one.state for one in graphs}) == 1
+    return same and not any(one.narrow_output for one in graphs)

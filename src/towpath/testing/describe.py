@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 StateKind = Literal["typeddict", "dataclass", "pydantic", "channels"]
+Durability = Literal["sync", "async", "exit"]
 Injected = Literal["", "config", "runtime", "writer", "store"]
 
 
@@ -170,7 +171,14 @@ class Steer:
     goto: str
 
 
-Step: TypeAlias = Run | Proceed | Edit | Rewind | Steer
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Update the state of a child that is paused, and continue."""
+
+    values: tuple[tuple[str, object], ...]
+
+
+Step: TypeAlias = Run | Proceed | Edit | Rewind | Steer | Inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +189,7 @@ class Script:
     recursion_limit: int = 12
     stored: bool = True
     """Whether the graph has a checkpointer."""
-    durability: Literal["sync", "async", "exit"] | None = None
+    durability: Durability | None = None
 
 
 def walk(graph: Graph) -> tuple[Node, ...]:

@@ -19,6 +19,7 @@ from towpath.testing.describe import (
     Act,
     Ask,
     Branch,
+    Durability,
     Edge,
     Edit,
     Emit,
@@ -26,6 +27,7 @@ from towpath.testing.describe import (
     Fan,
     Graph,
     Hop,
+    Inside,
     Jump,
     Node,
     Proceed,
@@ -45,6 +47,7 @@ T = TypeVar("T")
 START, END = "__start__", "__end__"
 NUMBERS = st.integers(-3, 9)
 REPLACEMENTS = (("log", ["new"]), ("total", 0), ("tags", {"z": 1}))
+ACTIONS = (*["proceed"] * 4, "run", "edit", "back", "steer", "inside")
 RETURNS = ("dict", "dict", "dict", "parts", "nothing")
 
 
@@ -330,20 +333,36 @@ def scripts(draw: st.DrawFn, graph: Graph) -> Script:
         steps=tuple(steps),
         recursion_limit=draw(st.integers(4, 10)),
         stored=stored,
-        durability=draw(st.sampled_from((None, None, "sync", "async", "exit"))),
+        durability=draw(st.sampled_from(_durabilities(graph))),
     )
 
 
+def _durabilities(graph: Graph) -> tuple[Durability | None, ...]:
+    """Choose from what is safe with the peer for a graph.
+
+    It stores a join's channel in the background while the next step changes it,
+    so that its history shows tasks that never were.
+    """
+    joins = any(len(edge.sources) > 1 for one in _levels(graph) for edge in one.edges)
+    return ("sync", "exit") if joins else (None, None, "sync", "async", "exit")
+
+
 def _pausing(graph: Graph) -> bool:
+    return any(one.pause_before or one.pause_after for one in _levels(graph))
+
+
+def _levels(graph: Graph) -> list[Graph]:
     children = [node.child for node in walk(graph) if node.child is not None]
-    return any(one.pause_before or one.pause_after for one in (graph, *children))
+    return [graph, *children]
 
 
 def _step(draw: st.DrawFn, graph: Graph, stored: bool) -> Step:
     if not stored:
         return Run(_input(draw, graph))
     names = [node.name for node in graph.nodes]
-    match draw(st.sampled_from(("proceed",) * 4 + ("run", "edit", "back", "steer"))):
+    match draw(st.sampled_from(ACTIONS)):
+        case "inside":
+            return Inside((("log", ["inside"]),))
         case "steer":
             return Steer((("log", ["steered"]),), draw(st.sampled_from(names)))
         case "run":
