@@ -21,6 +21,7 @@ from towpath import Command, InMemorySaver
 from towpath.channels import DeltaChannel
 from towpath.errors import InvalidUpdateError, MutatedStateError, UndeclaredKeyError
 from towpath.semantics import LANGGRAPH, NATIVE
+from towpath.warnings import TowpathWarning
 
 from .kit import THREAD, Colour, Log, chain, logs, wire
 
@@ -133,6 +134,12 @@ class Shared(TypedDict, total=False):
     log: Annotated[list, operator.add]
 
 
+# A container that grew unreturned is warned of; here it is about what it does.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*in place.*:towpath.warnings.TowpathWarning"
+)
+
+
 def mutates(state: Any) -> Any:
     state["items"].append("leak")
     state["deep"]["new"] = "leak"
@@ -220,6 +227,13 @@ def test_streamed_values_are_not_shared(colour: Colour) -> None:
 def test_debug_names_the_node_that_changes_state_in_place(colour: Colour) -> None:
     app = chain(state=Shared, culprit=mutates).compile(debug=True)
     with pytest.raises(MutatedStateError, match=r"culprit[\s\S]*items"):
+        colour.invoke(app, shared_input())
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_change_in_place_that_is_not_returned_is_warned_of(colour: Colour) -> None:
+    app = chain(state=Shared, culprit=mutates).compile()
+    with pytest.warns(TowpathWarning, match=r"culprit[\s\S]*in place"):
         colour.invoke(app, shared_input())
 
 

@@ -11,7 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
-from towpath.checkpoint.serde.base import HasSerde, SerializerProtocol
+from towpath.checkpoint.serde.base import SerializerProtocol
+from towpath.checkpoint.serde.holder import HasSerde
 
 __all__ = (
     "BaseCache",

@@ -17,7 +17,7 @@ from random import random
 from time import monotonic
 from typing import Any, Final
 
-from towpath.call.mutation import Watch
+from towpath.call.mutation import Watch, check_lengths
 from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import END, MISSING
 from towpath.context import current
@@ -105,9 +105,7 @@ def simple_attempt(scope: RunScope, task: Task, context: TaskContext) -> None:
             refuse_async(output, task.name)
             if is_runnable(output):
                 output = ctx.run(output.invoke, task.input)
-        writes = updates_of(plan, spec, output)
-        if context.pushed is not None:
-            writes[:0] = keyed(plan, spec, context.pushed)
+        writes = node_writes(scope, task, context, output)
         if spec.branches:
             own = tuple(writes)
             for branch in spec.branches:
@@ -164,28 +162,13 @@ def result(
 ) -> Generator[Call | Next, Any, list[Write]]:
     """Call the node, then its branches, and return all that they write."""
     spec, plan = task.spec, scope.plan
-    action = spec.action
-    output = task.output
-    if output is MISSING:
-        output = task.input
-        if action is not None:
-            watch = Watch(plan, task) if plan.debug else None
-            try:
-                output = yield Call(action, task.input, context)
-            except ParentCommand as error:
-                output = for_here(scope, error)
-            if type(output) not in PLAIN and is_runnable(output):
-                inner = action_of(output, task.name)
-                output = yield Call(inner, task.input, context)
-            if watch is not None:
-                watch.check(output)
+    given = task.output is not MISSING
+    output = task.output if given else (yield from node_call(scope, task, context))
     context.output = output
-    if action is not None and action.yields and task.output is MISSING:
+    if spec.action is not None and spec.action.yields and not given:
         context.output = writes = yield from drain(scope, task, output)
     else:
-        writes = updates_of(plan, spec, output)
-    if context.pushed is not None:
-        writes[:0] = keyed(plan, spec, context.pushed)
+        writes = node_writes(scope, task, context, output)
     if spec.branches:
         own = tuple(writes)
         for index, branch in enumerate(spec.branches):
@@ -195,8 +178,39 @@ def result(
                 call = scope.trace.branch(call, task, context, index)
             answer = yield call
             writes.extend(branch_writes(plan, spec, branch, answer))
-    if spec.edges:
-        writes.extend(spec.edges)
+    writes.extend(spec.edges)
+    return writes
+
+
+def node_call(
+    scope: RunScope, task: Task, context: TaskContext
+) -> Generator[Call | Next, Any, Any]:
+    """Call the node and return what it gave; the entry gives its input."""
+    action = task.spec.action
+    if action is None:
+        return task.input
+    watch = Watch(scope.plan, task) if scope.debug else None
+    try:
+        output = yield Call(action, task.input, context)
+    except ParentCommand as error:
+        output = for_here(scope, error)
+    if type(output) not in PLAIN and is_runnable(output):
+        output = yield Call(action_of(output, task.name), task.input, context)
+    if watch is not None:
+        watch.check(output)
+    return output
+
+
+def node_writes(
+    scope: RunScope, task: Task, context: TaskContext, output: Any
+) -> list[Write]:
+    """What the node's result and what it pushed on the way write."""
+    plan, state = scope.plan, scope.req.state
+    if plan.isolated and state is not None and state.containers:
+        check_lengths(state, task, output)
+    writes = updates_of(plan, task.spec, output)
+    if context.pushed is not None:
+        writes[:0] = keyed(plan, task.spec, context.pushed)
     return writes
 
 

@@ -1,19 +1,26 @@
 """Finding state that a node changed in place and did not return.
 
-Only under `debug=True`: it copies and compares the containers a node is
-given, which costs time in proportion to the state.
+A node gets copies of the containers of its state, so what it changes in them
+and does not return is lost. `check_lengths` finds most such changes for next to
+nothing, a container that grew or shrank, and warns. `Watch` finds all of them, in any
+depth, by comparing copies, which costs time in proportion to the state; that
+is for `debug=True`.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from towpath.constants import PULL
 from towpath.errors import MutatedStateError
 from towpath.plan import Plan
 from towpath.step.isolate import isolate
+from towpath.step.state import State
 from towpath.step.tasks import Task
 from towpath.types import Command
+from towpath.warnings import TowpathWarning
 
 
 class Watch:
@@ -41,11 +48,26 @@ class Watch:
             if key in returned or key not in self.before:
                 continue
             if isinstance(value, dict | list | set) and value != self.before[key]:
-                raise MutatedStateError(
-                    f"node `{self.task.name}` changed `{key}` in place and did "
-                    "not return it",
-                    hint=f"return {{'{key}': ...}}; what is not returned is lost",
-                )
+                raise mutated(self.task, key)
+
+
+def check_lengths(state: State, task: Task, output: Any) -> None:
+    """Warn if a container was made longer or shorter and not returned."""
+    given, returned = task.input, None
+    if type(given) is not dict or task.path[0] != PULL:
+        return
+    for key in state.containers:
+        if key in given and len(given[key]) != len(state.values[key]):
+            returned = written_keys(output) if returned is None else returned
+            if key not in returned:
+                warnings.warn(str(mutated(task, key)), TowpathWarning, stacklevel=2)
+
+
+def mutated(task: Task, key: str) -> MutatedStateError:
+    return MutatedStateError(
+        f"node `{task.name}` changed `{key}` in place and did not return it",
+        hint=f"return {{'{key}': ...}}; what is not returned is lost",
+    )
 
 
 def written_keys(output: Any) -> set[Any]:

@@ -46,6 +46,7 @@ class RunScope:
         "closed",
         "config",
         "context",
+        "debug",
         "drivers",
         "emit",
         "heard",
@@ -90,6 +91,7 @@ class RunScope:
         self.drivers: Any = None
         self.run_id = config.get("run_id")
         self.trace: Any = None
+        self.debug = plan.debug
         self.bare = not plan.debug
 
     def begin(self) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, Literal
 
 from towpath.checkpoint.memory import InMemorySaver
@@ -275,7 +276,7 @@ def ended_in_order(trace: Trace) -> bool:
 
 def crooked(history: Sequence[Any]) -> Iterator[str]:
     """Where a history, oldest first, forks, skips or goes back."""
-    for parent, saved in zip(history, history[1:], strict=False):
+    for parent, saved in pairwise(history):
         id_ = saved.checkpoint["id"]
         of = saved.parent_config
         if of is None or of[CONF]["checkpoint_id"] != parent.checkpoint["id"]:
@@ -299,7 +300,7 @@ def replays(graph: Any, config: Mapping[str, Any]) -> Iterator[str]:
     The thread must have ended; it gets a branch from each of its checkpoints.
     """
     history = list(graph.get_state_history(config))
-    for successor, snapshot in zip(history, history[1:], strict=False):
+    for successor, snapshot in pairwise(history):
         if successor.metadata["source"] != "loop":
             continue
         before = ids(graph, config)

@@ -27,7 +27,6 @@ from collections import deque
 from collections.abc import (
     AsyncGenerator,
     Callable,
-    Coroutine,
     Generator,
     Mapping,
     Sequence,
@@ -69,6 +68,7 @@ from towpath.testing.world import (
     DiskError,
     Faults,
     Journal,
+    Process,
     Simulation,
     SimulationError,
     Turn,
@@ -85,57 +85,6 @@ __all__ = (
     "Trace",
     "simulate",
 )
-
-
-class Process:
-    """A task on its way: its coroutine, and when it can go on."""
-
-    __slots__ = ("cancelled", "ended", "life", "refusal", "task", "wake")
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.life: Coroutine[Any, None, None] | None = None
-        self.wake = 0.0
-        self.ended = False
-        self.cancelled = False
-        self.refusal: SimulationError | None = None
-
-    def go_on(self, clock: Clock) -> None:
-        """Run up to the next point where others may overtake.
-
-        Time that passes in it is this task's own: it goes on later, and the
-        clock of the others has not moved.
-        """
-        began = clock.now
-        wake = None
-        try:
-            what = self.step()
-            if isinstance(what, Delay):
-                wake = what.until
-            elif what is not None and what is not PAUSE:
-                self.refusal = SimulationError(
-                    f"node `{self.task.name}` waits for {what!r}, which needs an "
-                    "event loop; in a simulation await `Clock.asleep`"
-                )
-        except StopIteration:
-            self.ended = True
-        task, now = self.task, clock.now
-        if task.beat != task.started:
-            task.beat = now
-        if task.error is not None:
-            task.failed_at = now
-        self.wake = now if wake is None else wake
-        clock.now = began
-
-    def step(self) -> Any:
-        """One step of the coroutine; what it yields is what it waits for."""
-        assert self.life is not None
-        if self.refusal is not None:
-            error, self.refusal = self.refusal, None
-            return self.life.throw(error)
-        if self.cancelled:
-            return self.life.throw(CancelledError())
-        return self.life.send(None)
 
 
 class SimulatedDriver:

@@ -1,4 +1,4 @@
-"""What a simulation is made of besides the driver: time, faults, storage, a diary.
+"""What a simulation is made of besides the driver: time, faults, storage, tasks.
 
 Nothing here depends on anything but the seed: the clock moves when somebody
 waits, ids follow the clock, and storage behind a run advances by chance.
@@ -6,8 +6,9 @@ waits, ids follow the clock, and storage behind a run advances by chance.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -18,6 +19,7 @@ from towpath.constants import CONF, NULL_TASK_ID
 from towpath.drive.common import BACKLOG, captured, saver_call
 from towpath.kernel.commands import Fetch, FetchAll, Persist, Record
 from towpath.step.interrupts import is_done
+from towpath.step.tasks import Task
 
 EPOCH: Final = datetime(2024, 1, 1, tzinfo=UTC)
 Address = tuple[str | None, str, str | None]
@@ -242,3 +244,54 @@ class Backlog:
     def check(self) -> None:
         if self.error is not None:
             raise self.error
+
+
+class Process:
+    """A task on its way: its coroutine, and when it can go on."""
+
+    __slots__ = ("cancelled", "ended", "life", "refusal", "task", "wake")
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.life: Coroutine[Any, None, None] | None = None
+        self.wake = 0.0
+        self.ended = False
+        self.cancelled = False
+        self.refusal: SimulationError | None = None
+
+    def go_on(self, clock: Clock) -> None:
+        """Run up to the next point where others may overtake.
+
+        Time that passes in it is this task's own: it goes on later, and the
+        clock of the others has not moved.
+        """
+        began = clock.now
+        wake = None
+        try:
+            what = self.step()
+            if isinstance(what, Delay):
+                wake = what.until
+            elif what is not None and what is not PAUSE:
+                self.refusal = SimulationError(
+                    f"node `{self.task.name}` waits for {what!r}, which needs an "
+                    "event loop; in a simulation await `Clock.asleep`"
+                )
+        except StopIteration:
+            self.ended = True
+        task, now = self.task, clock.now
+        if task.beat != task.started:
+            task.beat = now
+        if task.error is not None:
+            task.failed_at = now
+        self.wake = now if wake is None else wake
+        clock.now = began
+
+    def step(self) -> Any:
+        """One step of the coroutine; what it yields is what it waits for."""
+        assert self.life is not None
+        if self.refusal is not None:
+            error, self.refusal = self.refusal, None
+            return self.life.throw(error)
+        if self.cancelled:
+            return self.life.throw(CancelledError())
+        return self.life.send(None)

@@ -46,7 +46,7 @@ from towpath.checkpoint.base.model import (
     PendingWrite,
     V,
 )
-from towpath.checkpoint.serde.base import HasSerde
+from towpath.checkpoint.serde.holder import HasSerde
 from towpath.types import RunnableConfig
 
 P = ParamSpec("P")
