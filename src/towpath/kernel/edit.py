@@ -19,20 +19,28 @@ from towpath.errors import (
     UnknownNodeError,
     nearest,
 )
-from towpath.kernel.commands import Fetch, Flush, Launch, Persist, Program, Wait
+from towpath.kernel.commands import (
+    Fetch,
+    Flush,
+    Launch,
+    Persist,
+    Program,
+    Record,
+    Wait,
+)
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
 from towpath.kernel.start import OUTSIDE, by_task, input_writes, refuse_unknown
 from towpath.plan import Plan
 from towpath.step.apply import apply
-from towpath.step.interrupts import SPECIAL, is_done, own_writes
+from towpath.step.interrupts import SPECIAL, is_done, open_questions, own_writes
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
 from towpath.step.project import kept_writes
 from towpath.step.state import CARRIED, State, open_state, to_checkpoint
 from towpath.step.tasks import Origin, Task, Write, path_key, pull_path
 from towpath.step.writes import updates_of
-from towpath.types import StateUpdate
+from towpath.types import Interrupt, StateUpdate
 
 COPY = "__copy__"
 
@@ -95,7 +103,10 @@ def update(
     done = [task for task in done if task.writes and task.name not in names]
     yield from record_stand_ins(session, acting, tasks, pending)
     apply(plan, session.state, [*done, *acting])
-    return (yield from committed(session, "update"))
+    config = yield from committed(session, "update")
+    if req.ns and saved is not None:
+        yield from close_above(req, saved, open_questions(pending))
+    return config
 
 
 NOWHERE = Origin("", "", 0)
@@ -222,6 +233,26 @@ def run_writers(tasks: Sequence[Task]) -> Program[None]:
             arrived = [event for event in (yield Wait((task,))) if event is task]
         if task.error is not None:
             raise task.error
+
+
+def close_above(
+    req: Request, saved: Any, questions: Mapping[str, Sequence[Interrupt[Any]]]
+) -> Program[None]:
+    """Take back, from the graphs around, questions that an edit has settled.
+
+    A subgraph's question parks the task around it, too; that one must run
+    again when the thread goes on.
+    """
+    closed = {question.id for several in questions.values() for question in several}
+    for ns, checkpoint_id in (saved.metadata.get("parents") or {}).items():
+        place = {"thread_id": req.thread_id, "checkpoint_ns": ns}
+        config = {"configurable": {**place, "checkpoint_id": checkpoint_id}}
+        above = yield Fetch(req.saver, config)
+        for task_id, channel, value in (above.pending_writes or ()) if above else ():
+            if channel == INTERRUPT and any(q.id in closed for q in value):
+                left = [q for q in value if q.id not in closed]
+                writes = [(INTERRUPT, left)]
+                yield Record(req.saver, config, task_id, "", writes, "wait")
 
 
 def record_stand_ins(

@@ -72,7 +72,9 @@ def snapshot(
         child = yield from child_state(plan, req, task, own, subgraphs)
         past = answered if live else {}
         shown.append(shown_task(task, recorded, keys, child, past))
+        settled = task.done
         stand_in = stand_in_of(plan, task, recorded)
+        task.done = settled
         if stand_in is not None:
             asked = shown_task(stand_in, pending.get(stand_in.id, ()), keys, None, past)
             shown.extend([asked] if asked.interrupts else ())

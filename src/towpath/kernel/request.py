@@ -29,7 +29,8 @@ class Request:
     run is being run again, so that it goes on where it stopped; `answers` are
     answers to questions by id. A run from a checkpoint that its thread has
     passed is `rewound`: `fork_base` is that checkpoint, `fork_id` the first of
-    the new branch. `origin` stands in for a checkpoint id where
+    the new branch; `forks` name checkpoints that subgraphs go on from, by
+    namespace. `origin` stands in for a checkpoint id where
     there is no saver. `state` and
     `stop` are set by the run for those who run under it; `spent` counts the
     supersteps that nested runs took.
@@ -51,6 +52,7 @@ class Request:
     rewound: bool = False
     fork_base: str = ""
     fork_id: str = ""
+    forks: Mapping[str, str] = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)
     parents: Mapping[str, str] = field(default_factory=dict)
     origin: str = ""
@@ -80,3 +82,7 @@ class Request:
         if self.ns:
             config[CONF]["checkpoint_map"] = {**self.parents, self.ns: checkpoint_id}
         return config
+
+    def forks_inside(self, ns: str) -> bool:
+        """Whether a subgraph in this namespace is to go on from a named checkpoint."""
+        return any(key == ns or key.startswith(f"{ns}|") for key in self.forks)

@@ -197,7 +197,8 @@ def restore_task(session: Session, task: Task, recorded: Sequence[Write]) -> boo
     if not asked:  # never asked, or stopped at a breakpoint further down
         return False
     answered = any(q.id in answers for q in asked)
-    if answered or session.reruns or not stays(session):
+    forks = session.req.forks_inside(task.ns)
+    if answered or forks or session.reruns or not stays(session):
         task.parked = asked
         return False
     task.interrupts = asked

@@ -61,7 +61,9 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
     above = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
     session.parent_config = req.shown(above) if above else None
     session.pending = by_task(saved.pending_writes or ())
-    if req.nested and not req.resuming:
+    if req.nested and req.pinned is not None:
+        req.resuming = True
+    elif req.nested and not req.resuming:
         # A nested run that already began under this very step goes on.
         req.resuming = dict(saved.metadata.get("parents") or {}) == dict(req.parents)
     if req.input is None or isinstance(req.input, Command) or req.resuming:
@@ -282,7 +284,8 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
         yield from session.record(NULL_TASK_ID, "", [(RESUME, dict(answers))])
     if writes:
         if session.saver is not None:
-            yield from session.record(NULL_TASK_ID, "", writes)
+            # All of them, because the first record under an index stays.
+            yield from session.record(NULL_TASK_ID, "", [*null, *writes])
         null.extend(writes)
     if null:
         outside = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
@@ -325,7 +328,7 @@ def branch_off(session: Session, answers: Mapping[str, Any]) -> Program[None]:
     """
     state, req = session.state, session.req
     kept: dict[str, list[Write]] = {}
-    if answers:
+    if answers or req.forks:
         tasks = prepare(session.plan, state, req.ns, session.stop)
         state.carried = {path_key(task.path): task.id for task in tasks}
         for task_id_, asked in asked_ever(session.pending).items():

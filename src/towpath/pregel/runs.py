@@ -257,8 +257,14 @@ def place_root(graph: Graph, request: Request, config: Mapping[str, Any]) -> Non
         )
     request.saver = saver
     request.thread_id = str(thread)
-    request.ns = conf.get("checkpoint_ns") or ""
-    request.pinned = conf.get("checkpoint_id")
+    ns, pinned = conf.get("checkpoint_ns") or "", conf.get("checkpoint_id")
+    if not ns:
+        request.pinned = pinned
+        return
+    # A subgraph's checkpoint: the whole graph runs again from there.
+    forks = {**(conf.get("checkpoint_map") or {}), **({ns: pinned} if pinned else {})}
+    request.pinned = forks.pop("", None)
+    request.forks = forks
 
 
 def refuse_unsaved_stops(graph: Graph, request: Request) -> None:
@@ -287,9 +293,11 @@ def place_nested(
     request.nested = True
     request.rewound = outer.rewound
     request.fork_base, request.fork_id = outer.fork_base, outer.fork_id
+    request.forks = outer.forks
     request.answers = outer.answers
     request.thread_id = outer.thread_id
     request.ns = child_ns(graph, parent)
+    request.pinned = outer.forks.get(request.ns)
     request.parents = {**outer.parents, outer.ns: task.origin.checkpoint_id}
     if graph.plan_of_graph.semantics.shared_limit and outer.state is not None:
         left = outer.stop - outer.spent - outer.state.step
