@@ -17,7 +17,7 @@ from towpath.constants import PULL
 from towpath.errors import MutatedStateError
 from towpath.plan import Plan
 from towpath.step.isolate import isolate
-from towpath.step.state import State
+from towpath.step.state import COPIED, State
 from towpath.step.tasks import Task
 from towpath.types import Command
 from towpath.warnings import TowpathWarning
@@ -54,10 +54,11 @@ class Watch:
 def check_lengths(state: State, task: Task, output: Any) -> None:
     """Warn if a container was made longer or shorter and not returned."""
     given, returned = task.input, None
-    if type(given) is not dict or task.path[0] != PULL:
+    if type(given) is not dict or task.path[0] != PULL or task.spec.action is None:
         return
     for key in state.containers:
-        if key in given and len(given[key]) != len(state.values[key]):
+        value = given.get(key)
+        if type(value) in COPIED and len(value) != len(state.values[key]):
             returned = written_keys(output) if returned is None else returned
             if key not in returned:
                 warnings.warn(str(mutated(task, key)), TowpathWarning, stacklevel=2)

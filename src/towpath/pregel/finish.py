@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
-from contextlib import aclosing, closing, contextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import aclosing, closing
 from typing import Any
 
 from towpath.constants import INTERRUPT
@@ -110,24 +110,30 @@ async def astream_run(made: Run) -> AsyncGenerator[Any, None]:
     settle(made, outcome[0])
 
 
-@contextmanager
-def guarded(made: Run) -> Iterator[None]:
-    """Refuse a command for a parent from a graph that has none.
+class guarded:  # noqa: N801 - reads as a verb in `with`
+    """Refuses a command for a parent from a graph that has none.
+
+    A class, because `contextlib.contextmanager` sets an attribute on exceptions
+    that pass, which frozen ones refuse.
 
     Raises:
         InvalidUpdateError: the graph runs by itself (TP-201).
     """
-    try:
-        yield
-    except ParentCommand as error:
-        if made.parent is not None:
-            raise
-        name = made.plan.name
-        raise InvalidUpdateError(
-            f"a node of `{name}` returned Command(graph=Command.PARENT), but the "
-            "graph runs by itself and has no parent",
-            hint="leave `graph` out to go to a node of the same graph",
-        ) from error
+
+    def __init__(self, made: Run) -> None:
+        self.made = made
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, ParentCommand) and self.made.parent is None:
+            name = self.made.plan.name
+            raise InvalidUpdateError(
+                f"a node of `{name}` returned Command(graph=Command.PARENT), but the "
+                "graph runs by itself and has no parent",
+                hint="leave `graph` out to go to a node of the same graph",
+            ) from error
 
 
 def settle(made: Run, outcome: Outcome | None) -> None:
