@@ -1,58 +1,77 @@
-"""Measure, and print a table: `python -m bench [--quick] [--json FILE]`."""
+"""The command; `bench/__init__.py` tells how to read what it prints."""
 
 from __future__ import annotations
 
 import argparse
-import warnings
+import json
+import os
+import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import adapters, measure, report, workloads
-
-
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
-    parser.add_argument(
-        "--only",
-        metavar="WORDS",
-        help="workloads whose name has one of these, by comma",
-    )
-    parser.add_argument(
-        "--with",
-        dest="names",
-        metavar="NAMES",
-        default=",".join(adapters.NAMES),
-        help="libraries to measure, by comma (%(default)s)",
-    )
-    return parser.parse_args(arguments)
+from bench import report
+from bench.adapters import PEER, Adapter, present
+from bench.clock import FULL, QUICK, Effort, measure
+from bench.workloads import WORKLOADS, Workload, select
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what was asked for, and show it line by line."""
-    given = parse(arguments)
-    chosen = workloads.quick() if given.quick else workloads.full()
-    if given.only:
-        words = given.only.split(",")
-        chosen = [work for work in chosen if any(word in work.name for word in words)]
-    found, missing = adapters.load(tuple(given.names.split(",")))
-    names = [each.name for each in found]
-    print(report.versions(found))
-    if missing:
-        print("not measured:", "; ".join(missing))
-    print(report.header(names, names[0]))
-    effort = measure.QUICK if given.quick else measure.FULL
-    results = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for result in measure.measure(chosen, found, effort):
-            results.append(result)
-            print(report.row(result, names, names[0]), flush=True)
-    if given.json:
-        report.save(given.json, found, results)
-    return 0
+    """Measure, print, and return the exit status."""
+    options = _parser().parse_args(arguments)
+    if options.list:
+        for workload in WORKLOADS:
+            print(f"{workload.name:18}{workload.title}")
+        return 0
+    try:
+        workloads = select(options.only)
+    except LookupError as error:
+        print(f"bench: {error.args[0]}", file=sys.stderr)
+        return 2
+    # A tracer in the peer's dependencies would be measured with it.
+    os.environ["LANGSMITH_TRACING"] = "false"
+    os.environ["LANGCHAIN_TRACING_V2"] = "false"
+    return _bench(workloads, QUICK if options.quick else FULL, options.json)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("bench", description="Measure beside the peer.")
+    parser.add_argument("--quick", action="store_true", help="few repetitions")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write figures here")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="name or pattern"
+    )
+    parser.add_argument("--list", action="store_true", help="list the workloads")
+    return parser
+
+
+def _bench(workloads: Sequence[Workload], effort: Effort, file: Path | None) -> int:
+    adapters = present()
+    if not any(adapter.name == PEER for adapter in adapters):
+        print(f"bench: {PEER} is not installed, nothing to compare", file=sys.stderr)
+    facts = report.machine(adapters)
+    print(report.head(facts), flush=True)
+    rows = [row for each in workloads if (row := _row(each, adapters, effort))]
+    print(report.foot(rows))
+    if file is not None:
+        text = json.dumps(report.document(facts, rows), indent=2)
+        file.write_text(text + "\n", "utf-8")
+    return 0 if len(rows) == len(workloads) else 1
+
+
+def _row(
+    workload: Workload, adapters: Sequence[Adapter], effort: Effort
+) -> report.Row | None:
+    """Measure and print one workload; a failure is told and costs only its row."""
+    try:
+        row = report.Row(workload, measure(workload, adapters, effort))
+    except Exception:
+        print(f"{workload.name:17} failed", flush=True)
+        traceback.print_exc()
+        return None
+    print(report.line(row), flush=True)
+    return row
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -1,150 +1,163 @@
-"""What is measured: one description per workload, whoever runs it.
-
-A description says how much work there is; an adapter makes a callable of it.
-The unit is what the time is divided by: a superstep, a task, a turn, a node.
-"""
+"""What is measured, described once; the adapters know how to do it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from fnmatch import fnmatchcase
 
-Colour = Literal["sync", "async"]
-Saver = Literal["none", "memory", "sqlite"]
+LOOP_STEPS = 1000
+WIDE_STEPS = 100
+VISITS = 100
+SAVERS = ("none", "memory", "sqlite")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Workload:
-    """One amount of one kind of work."""
+    """One kind of work in one size."""
 
+    name: str
+    kind: str
     size: int
-
-    kind: ClassVar[str]
-    unit: ClassVar[str]
-    colours: ClassVar[tuple[Colour, ...]] = ("sync", "async")
-
-    @property
-    def units(self) -> int:
-        return self.size
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind} {self.size}"
-
-
-@dataclass(frozen=True, slots=True)
-class Sequential(Workload):
-    """So many nodes one after the other, each adding one to a number."""
-
-    kind = "sequential"
-    unit = "step"
-
-
-@dataclass(frozen=True, slots=True)
-class Loop(Workload):
-    """Two nodes that hand over to each other, so many steps in all."""
-
-    kind = "loop"
-    unit = "step"
-
-
-@dataclass(frozen=True, slots=True)
-class FanOut(Workload):
-    """So many `Send`s to one node; their results go into one list."""
-
-    kind = "fan-out"
-    unit = "task"
-
-
-@dataclass(frozen=True, slots=True)
-class Wide(Workload):
-    """A state of so many keys, of which every step reads and writes two."""
-
-    kind = "wide state"
-    unit = "step"
-    STEPS: ClassVar[int] = 100
+    """Nodes, tasks, keys, turns or levels; `title` says which."""
+    title: str
+    unit: str
+    units: int
+    """How many units one run has; times are told per unit."""
+    expected: object
+    """The result of a run, whoever does it."""
+    asynchronous: bool = False
+    saver: str = "none"
 
     @property
-    def units(self) -> int:
-        return self.STEPS
+    def lasting(self) -> bool:
+        """Whether a run leaves something behind that slows the next one down."""
+        return self.saver != "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Chat(Workload):
-    """A conversation of so many turns: a user's and a model's message each."""
-
-    saver: Saver
-
-    kind = "chat"
-    unit = "turn"
-
-    @property
-    def name(self) -> str:
-        return f"chat {self.size}, {self.saver}"
-
-
-@dataclass(frozen=True, slots=True)
-class Nested(Workload):
-    """A loop of a hundred steps around so many levels of subgraphs."""
-
-    kind = "nested"
-    unit = "step"
-    STEPS: ClassVar[int] = 100
-
-    @property
-    def units(self) -> int:
-        return self.STEPS
+def _chains(colours: Sequence[bool]) -> Iterator[Workload]:
+    for asynchronous in colours:
+        for size in (10, 100, 1000):
+            yield Workload(
+                f"chain-{size}{_suffix(asynchronous)}",
+                "chain",
+                size,
+                f"{size} nodes in a row",
+                "step",
+                size,
+                expected=size,
+                asynchronous=asynchronous,
+            )
+        yield Workload(
+            f"loop{_suffix(asynchronous)}",
+            "loop",
+            LOOP_STEPS,
+            f"two nodes and a router, {LOOP_STEPS} steps",
+            "step",
+            LOOP_STEPS,
+            expected=LOOP_STEPS,
+            asynchronous=asynchronous,
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Compile(Workload):
-    """Building and compiling a chain of so many nodes."""
-
-    kind = "compile"
-    unit = "node"
-    colours = ("sync",)
-
-
-@dataclass(frozen=True, slots=True)
-class Import(Workload):
-    """Importing the library in a new process, less that of an empty program."""
-
-    kind = "import"
-    unit = "import"
-    colours = ("sync",)
-
-    @property
-    def name(self) -> str:
-        return "import"
+def _fans(colours: Sequence[bool]) -> Iterator[Workload]:
+    for asynchronous in colours:
+        for size in (10, 100, 1000):
+            yield Workload(
+                f"fan-{size}{_suffix(asynchronous)}",
+                "fan",
+                size,
+                f"{size} tasks by Send in one step",
+                "task",
+                size,
+                expected=sum(range(size)),
+                asynchronous=asynchronous,
+            )
 
 
-def full() -> list[Workload]:
-    """Every workload in every size."""
+def _wides() -> Iterator[Workload]:
+    for size in (100, 1000, 10_000):
+        yield Workload(
+            f"wide-{size}",
+            "wide",
+            size,
+            f"state of {size} keys, a step touches 2",
+            "step",
+            WIDE_STEPS,
+            expected=WIDE_STEPS,
+        )
+
+
+def _chats() -> Iterator[Workload]:
+    for saver in SAVERS:
+        for size in (50, 200, 1000):
+            yield Workload(
+                f"chat-{size}-{saver}",
+                "chat",
+                size,
+                f"{size} turns of 2 messages, saver: {saver}",
+                "turn",
+                size,
+                expected=2 * size,
+                saver=saver,
+            )
+
+
+def _nested() -> Iterator[Workload]:
+    for size in (1, 2, 3):
+        yield Workload(
+            f"nested-{size}",
+            "nested",
+            size,
+            f"{VISITS} visits to a subgraph, {size} deep",
+            "step",
+            VISITS * (size + 1),
+            expected=VISITS,
+        )
+
+
+def _starts() -> Iterator[Workload]:
+    for size in (10, 100, 1000):
+        yield Workload(
+            f"compile-{size}",
+            "compile",
+            size,
+            f"build and compile {size} nodes",
+            "node",
+            size,
+            expected=size,
+        )
+    yield Workload(
+        "import", "import", 1, "import of the graph module", "import", 1, expected=0
+    )
+
+
+def _suffix(asynchronous: bool) -> str:
+    return "-async" if asynchronous else ""
+
+
+WORKLOADS = (
+    *_chains([False, True]),
+    *_fans([False, True]),
+    *_wides(),
+    *_chats(),
+    *_nested(),
+    *_starts(),
+)
+
+
+def select(patterns: Sequence[str]) -> list[Workload]:
+    """Return the workloads that a pattern names, all of them without patterns.
+
+    Raises:
+        LookupError: A pattern names no workload.
+    """
+    for pattern in patterns:
+        if not any(fnmatchcase(each.name, pattern) for each in WORKLOADS):
+            names = ", ".join(each.name for each in WORKLOADS)
+            raise LookupError(f"no workload is called {pattern!r}; there are {names}")
     return [
-        Import(1),
-        *(Compile(n) for n in (10, 100, 1000)),
-        *(Sequential(n) for n in (10, 100, 1000)),
-        Loop(1000),
-        *(FanOut(n) for n in (10, 100, 1000)),
-        *(Wide(n) for n in (100, 1000, 10_000)),
-        *(Nested(n) for n in (1, 2, 3)),
-        *(Chat(n, "none") for n in (50, 200, 1000)),
-        *(Chat(n, "memory") for n in (50, 200, 1000)),
-        *(Chat(n, "sqlite") for n in (50, 200, 1000)),
-    ]
-
-
-def quick() -> list[Workload]:
-    """One size of each, small enough for a coffee break."""
-    return [
-        Import(1),
-        Compile(100),
-        Sequential(100),
-        Loop(200),
-        FanOut(100),
-        Wide(1000),
-        Nested(2),
-        Chat(100, "none"),
-        Chat(100, "memory"),
-        Chat(50, "sqlite"),
+        each
+        for each in WORKLOADS
+        if not patterns or any(fnmatchcase(each.name, one) for one in patterns)
     ]

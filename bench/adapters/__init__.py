@@ -1,38 +1,19 @@
-"""One module per library; each has `adapter()`, which fails where it is missing.
-
-A further library (burr, pydantic-graph) is a further module with the same
-function: what it cannot do, its `prepare` answers with None.
-"""
+"""The contestants: Towpath, the peer with the same interface, and plain Python."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any, Protocol
+from importlib.util import find_spec
 
-from bench.workloads import Colour, Workload
+from bench.adapters.base import Adapter, Job
+from bench.adapters.libraries import Langgraph, Towpath
+from bench.adapters.raw import Raw
 
-NAMES = ("towpath", "langgraph", "raw")
-Job = Callable[[], Any]
-"""Does the work once; returns an awaitable in the async colour."""
+__all__ = ("OURS", "PEER", "RAW", "Adapter", "Job", "present")
 
-
-class Adapter(Protocol):
-    """One library."""
-
-    name: str
-    version: str
-
-    def prepare(self, workload: Workload, colour: Colour) -> Job | None:
-        """What does this work, ready to be timed; None: cannot be done."""
+OURS, PEER, RAW = "towpath", "langgraph", "raw"
 
 
-def load(names: tuple[str, ...] = NAMES) -> tuple[list[Adapter], list[str]]:
-    """The adapters that can be had here, and the names of those that cannot."""
-    found, missing = [], []
-    for name in names:
-        try:
-            found.append(import_module(f"bench.adapters.{name}").adapter())
-        except ImportError as error:
-            missing.append(f"{name} ({error})")
-    return found, missing
+def present() -> list[Adapter]:
+    """Return the contestants that are installed, Towpath first."""
+    peers = [Langgraph()] if find_spec(PEER) else []
+    return [Towpath(), *peers, Raw()]

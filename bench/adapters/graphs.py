@@ -1,252 +1,181 @@
-"""The workloads as graphs, for libraries with LangGraph's interface.
-
-Only the name of the package differs: what is compared is the same program.
-"""
+"""The workloads as graphs: one program for both libraries, found by `Api`."""
 
 from __future__ import annotations
 
 import operator
-import subprocess
-import sys
-import tempfile
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from time import perf_counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
-from bench.adapters import Job
-from bench.workloads import (
-    Chat,
-    Colour,
-    Compile,
-    FanOut,
-    Import,
-    Loop,
-    Nested,
-    Sequential,
-    Wide,
-    Workload,
-)
+from bench.adapters.base import ANSWER, QUESTION
+from bench.workloads import LOOP_STEPS, VISITS, WIDE_STEPS, Workload
+from towpath.testing.api import Api
+
+
+@dataclass
+class Plan:
+    """A graph that is not compiled yet, its input and how to read its output."""
+
+    builder: Any
+    given: dict[str, Any]
+    result: Callable[[dict[str, Any]], object]
+    warm: dict[str, Any] | None = None
+    """A small input of the same form."""
 
 
 class Count(TypedDict):
-    n: int
+    count: int
 
 
-class Item(TypedDict):
-    item: int
-    done: Annotated[list[int], operator.add]
+class Tally(TypedDict):
+    total: Annotated[int, operator.add]
 
 
-class Messages(TypedDict):
+class Chat(TypedDict):
     messages: Annotated[list[dict[str, str]], operator.add]
+    turn: int
     turns: int
 
 
-USER = {"role": "user", "content": "What is the depth of the river at the lock? " * 4}
-MODEL = {"role": "assistant", "content": "Two metres and a half, by the gauge. " * 8}
+class Touched(TypedDict):
+    key_0: int
+    key_1: int
 
 
-class GraphAdapter:
-    """Runs workloads with one package."""
-
-    def __init__(self, package: str, distribution: str | None = None) -> None:
-        self.name = package
-        self.graph = import_module(f"{package}.graph")
-        self.types = import_module(f"{package}.types")
-        try:
-            self.version = version(distribution or package)
-        except PackageNotFoundError:
-            self.version = import_module(package).__version__
-
-    def prepare(self, workload: Workload, colour: Colour) -> Job | None:
-        """Build what can be built before the clock starts."""
-        asynchronous = colour == "async"
-        match workload:
-            case Import():
-                return lambda: imported(self.name)
-            case Compile(size):
-                return lambda: self.chain(size, asynchronous).compile()
-            case Sequential(size):
-                graph = self.chain(size, asynchronous).compile()
-                return runs(graph, {"n": 0}, size, asynchronous)
-            case Loop(size):
-                return runs(self.loop(size, asynchronous), {"n": 0}, size, asynchronous)
-            case FanOut(size):
-                graph = self.fan_out(size, asynchronous)
-                return runs(graph, {"item": 0, "done": []}, 3, asynchronous)
-            case Wide(size):
-                state = {f"k{number}": 0 for number in range(size)}
-                return runs(
-                    self.wide(size, asynchronous), state, Wide.STEPS, asynchronous
-                )
-            case Nested(size):
-                graph = self.nested(size, asynchronous)
-                return runs(graph, {"n": 0}, 10 * Nested.STEPS, asynchronous)
-            case Chat(size, saver):
-                return self.chat(size, saver, asynchronous)
-        return None
-
-    def node(self, function: Any, asynchronous: bool) -> Any:
-        if not asynchronous:
-            return function
-
-        async def node(state: Any) -> Any:
-            return function(state)
-
-        return node
-
-    def chain(self, size: int, asynchronous: bool) -> Any:
-        builder = self.graph.StateGraph(Count)
-        add = self.node(lambda state: {"n": state["n"] + 1}, asynchronous)
-        before = self.graph.START
-        for number in range(size):
-            builder.add_node(f"n{number}", add)
-            builder.add_edge(before, f"n{number}")
-            before = f"n{number}"
-        return builder
-
-    def loop(self, size: int, asynchronous: bool) -> Any:
-        builder = self.graph.StateGraph(Count)
-        add = self.node(lambda state: {"n": state["n"] + 1}, asynchronous)
-        builder.add_node("a", add)
-        builder.add_node("b", add)
-        builder.add_edge(self.graph.START, "a")
-        builder.add_edge("a", "b")
-        end = self.graph.END
-        builder.add_conditional_edges(
-            "b", lambda state: "a" if state["n"] < size else end, ["a", end]
-        )
-        return builder.compile()
-
-    def fan_out(self, size: int, asynchronous: bool) -> Any:
-        builder = self.graph.StateGraph(Item)
-        send = self.types.Send
-        work = self.node(lambda state: {"done": [state["item"]]}, asynchronous)
-        builder.add_node("work", work)
-        builder.add_conditional_edges(
-            self.graph.START,
-            lambda state: [send("work", {"item": n}) for n in range(size)],
-            ["work"],
-        )
-        return builder.compile()
-
-    def wide(self, size: int, asynchronous: bool) -> Any:
-        keys = {f"k{number}": int for number in range(size)}
-        builder = self.graph.StateGraph(TypedDict("State", keys))
-        step = self.node(
-            lambda state: {"k0": state["k0"] + 1, "k1": state["k1"] + 2}, asynchronous
-        )
-        builder.add_node("step", step)
-        builder.add_edge(self.graph.START, "step")
-        end = self.graph.END
-        builder.add_conditional_edges(
-            "step",
-            lambda state: "step" if state["k0"] < Wide.STEPS else end,
-            ["step", end],
-        )
-        return builder.compile()
-
-    def nested(self, levels: int, asynchronous: bool) -> Any:
-        inner: Any = self.node(lambda state: {"n": state["n"] + 1}, asynchronous)
-        for _ in range(levels):
-            builder = self.graph.StateGraph(Count)
-            builder.add_node("inner", inner)
-            builder.add_edge(self.graph.START, "inner")
-            inner = builder.compile()
-        builder = self.graph.StateGraph(Count)
-        builder.add_node("step", inner)
-        builder.add_edge(self.graph.START, "step")
-        end = self.graph.END
-        builder.add_conditional_edges(
-            "step",
-            lambda state: "step" if state["n"] < Nested.STEPS else end,
-            ["step", end],
-        )
-        return builder.compile()
-
-    def chat(self, turns: int, saver: str, asynchronous: bool) -> Job | None:
-        """Every turn two steps; with a saver every step is stored before the next."""
-        if saver == "sqlite" and asynchronous:
-            return None
-        ticks: list[float] = []
-        builder = self.chat_graph(turns, ticks, asynchronous)
-        given = {"messages": [], "turns": 0}
-
-        def run(checkpointer: Any = None) -> Any:
-            ticks.clear()
-            options = {} if checkpointer is None else {"durability": "sync"}
-            graph = builder.compile(checkpointer=checkpointer)
-            return runs(graph, given, 2 * turns, asynchronous, **options)()
-
-        if saver == "sqlite":
-            return lambda: self.in_sqlite(run) | growth(ticks)
-        memory = import_module(f"{self.name}.checkpoint.memory").InMemorySaver
-        make = memory if saver == "memory" else lambda: None
-        if not asynchronous:
-            return lambda: run(make()) and growth(ticks)
-
-        async def arun() -> Any:
-            await run(make())
-            return growth(ticks)
-
-        return arun
-
-    def chat_graph(self, turns: int, ticks: list[float], asynchronous: bool) -> Any:
-        def user(state: Any) -> Any:
-            ticks.append(perf_counter())
-            return {"messages": [USER]}
-
-        def model(state: Any) -> Any:
-            return {"messages": [MODEL], "turns": state["turns"] + 1}
-
-        builder = self.graph.StateGraph(Messages)
-        builder.add_node("user", self.node(user, asynchronous))
-        builder.add_node("model", self.node(model, asynchronous))
-        builder.add_edge(self.graph.START, "user")
-        builder.add_edge("user", "model")
-        end = self.graph.END
-        builder.add_conditional_edges(
-            "model",
-            lambda state: "user" if state["turns"] < turns else end,
-            ["user", end],
-        )
-        return builder
-
-    def in_sqlite(self, run: Any) -> dict[str, float]:
-        sqlite = import_module(f"{self.name}.checkpoint.sqlite").SqliteSaver
-        with tempfile.TemporaryDirectory() as folder:
-            with sqlite.from_conn_string(str(Path(folder) / "bench.sqlite")) as saver:
-                run(saver)
-            return {
-                "bytes": sum(file.stat().st_size for file in Path(folder).iterdir())
-            }
+def add_one(state: Count) -> Count:
+    return {"count": state["count"] + 1}
 
 
-def growth(ticks: list[float]) -> dict[str, float]:
-    """How many times as long the last tenth of the turns took as the first."""
-    tenth = max(1, len(ticks) // 10)
-    first, last = ticks[tenth] - ticks[0], ticks[-1] - ticks[-1 - tenth]
-    return {"growth": last / first}
+async def async_add_one(state: Count) -> Count:
+    return {"count": state["count"] + 1}
 
 
-def runs(graph: Any, given: Any, steps: int, asynchronous: bool, **options: Any) -> Job:
-    """A job that runs a graph from the start."""
-    config = {
-        "recursion_limit": steps + 10,
-        "configurable": {"thread_id": "bench"},
-    }
-    method = graph.ainvoke if asynchronous else graph.invoke
-    return lambda: method(given, config, **options)
+def weigh(sent: dict[str, int]) -> Tally:
+    return {"total": sent["weight"]}
 
 
-def imported(package: str) -> float:
-    """Seconds that importing takes in a new process, less those of an empty one."""
-    return started(f"import {package}.graph") - started("pass")
+async def async_weigh(sent: dict[str, int]) -> Tally:
+    return {"total": sent["weight"]}
 
 
-def started(program: str) -> float:
-    began = perf_counter()
-    subprocess.run([sys.executable, "-c", program], check=True)
-    return perf_counter() - began
+def touch(state: Touched) -> Touched:
+    return {"key_0": 1, "key_1": 1}
+
+
+def talk(state: Chat) -> dict[str, Any]:
+    return {"messages": [QUESTION, ANSWER], "turn": state["turn"] + 1}
+
+
+def count(output: dict[str, Any]) -> object:
+    return output["count"]
+
+
+def row(api: Api, workload: Workload) -> Any:
+    """Return a builder with `size` nodes, one after the other."""
+    builder = api.StateGraph(Count)
+    node = async_add_one if workload.asynchronous else add_one
+    previous = api.START
+    for number in range(workload.size):
+        name = f"node_{number}"
+        builder.add_node(name, node)
+        builder.add_edge(previous, name)
+        previous = name
+    builder.add_edge(previous, api.END)
+    return builder
+
+
+def chain(api: Api, workload: Workload) -> Plan:
+    return Plan(row(api, workload), {"count": 0}, count)
+
+
+def loop(api: Api, workload: Workload) -> Plan:
+    builder = api.StateGraph(Count)
+    node = async_add_one if workload.asynchronous else add_one
+    builder.add_node("ping", node)
+    builder.add_node("pong", node)
+    builder.add_edge(api.START, "ping")
+    builder.add_edge("ping", "pong")
+
+    def route(state: Count) -> str:
+        return "ping" if state["count"] < LOOP_STEPS else api.END
+
+    builder.add_conditional_edges("pong", route, ["ping", api.END])
+    return Plan(builder, {"count": 0}, count)
+
+
+def fan(api: Api, workload: Workload) -> Plan:
+    send, size = api.Send, workload.size
+    builder = api.StateGraph(Tally)
+    builder.add_node("weigh", async_weigh if workload.asynchronous else weigh)
+
+    def spread(state: Tally) -> list[Any]:
+        return [send("weigh", {"weight": weight}) for weight in range(size)]
+
+    builder.add_conditional_edges(api.START, spread, ["weigh"])
+    builder.add_edge("weigh", api.END)
+    return Plan(builder, {"total": 0}, lambda output: output["total"])
+
+
+def wide(api: Api, workload: Workload) -> Plan:
+    # Summed keys are there from the start and only two go in and out: input and
+    # output of all keys once per run would hide what a step costs.
+    keys = [f"key_{number}" for number in range(workload.size)]
+    summed = Annotated[int, operator.add]
+    state = TypedDict("Wide", dict.fromkeys(keys, summed))  # type: ignore[misc]
+    builder = api.StateGraph(state, input_schema=Touched, output_schema=Touched)
+    # The node is not annotated: it is given the whole state.
+    builder.add_node("touch", lambda state: touch(state))
+
+    def route(state: Any) -> str:
+        return "touch" if state["key_0"] < WIDE_STEPS else api.END
+
+    builder.add_edge(api.START, "touch")
+    builder.add_conditional_edges("touch", route, ["touch", api.END])
+    return Plan(builder, {"key_0": 0, "key_1": 0}, lambda output: output["key_1"])
+
+
+def chat(api: Api, workload: Workload) -> Plan:
+    builder = api.StateGraph(Chat)
+    builder.add_node("talk", talk)
+    builder.add_edge(api.START, "talk")
+
+    def route(state: Chat) -> str:
+        return "talk" if state["turn"] < state["turns"] else api.END
+
+    builder.add_conditional_edges("talk", route, ["talk", api.END])
+    given = {"messages": [], "turn": 0, "turns": workload.size}
+    return Plan(
+        builder,
+        given,
+        lambda output: len(output["messages"]),
+        warm={**given, "turns": 2},
+    )
+
+
+def nested(api: Api, workload: Workload) -> Plan:
+    node: Any = add_one
+    for _ in range(workload.size):
+        inner = api.StateGraph(Count)
+        inner.add_node("inner", node)
+        inner.add_edge(api.START, "inner")
+        inner.add_edge("inner", api.END)
+        node = inner.compile()
+    builder = api.StateGraph(Count)
+    builder.add_node("visit", node)
+    builder.add_edge(api.START, "visit")
+
+    def route(state: Count) -> str:
+        return "visit" if state["count"] < VISITS else api.END
+
+    builder.add_conditional_edges("visit", route, ["visit", api.END])
+    return Plan(builder, {"count": 0}, count)
+
+
+PLANS: dict[str, Callable[[Api, Workload], Plan]] = {
+    "chain": chain,
+    "loop": loop,
+    "fan": fan,
+    "wide": wide,
+    "chat": chat,
+    "nested": nested,
+}

@@ -1,8 +1,4 @@
-"""The same work without a library: what nobody can do faster in Python.
-
-A loop over functions, a thread pool or bare asyncio tasks for the fan-out, and
-one SQLite transaction per step that stores what the step changed.
-"""
+"""The same work by hand, without an engine: the price below which nobody gets."""
 
 from __future__ import annotations
 
@@ -10,127 +6,170 @@ import asyncio
 import json
 import platform
 import sqlite3
-import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.adapters import Job
-from bench.adapters.graphs import MODEL, USER
-from bench.workloads import (
+from bench.adapters.base import ANSWER, QUESTION, Job, size
+from bench.adapters.graphs import (
     Chat,
-    Colour,
-    FanOut,
-    Loop,
-    Nested,
-    Sequential,
-    Wide,
-    Workload,
+    add_one,
+    async_add_one,
+    async_weigh,
+    talk,
+    touch,
+    weigh,
 )
+from bench.workloads import LOOP_STEPS, VISITS, WIDE_STEPS, Workload
+
+State = dict[str, Any]
+Keep = Callable[[int, State], object]
 
 
-class RawAdapter:
+class Raw:
     """Plain Python."""
 
     name = "raw"
-    version = f"python {platform.python_version()}"
 
-    def __init__(self) -> None:
-        self.pool = ThreadPoolExecutor(8)
+    @property
+    def version(self) -> str:
+        return platform.python_version()
 
-    def prepare(self, workload: Workload, colour: Colour) -> Job | None:
-        if colour == "async":
-            return prepare_async(workload)
-        match workload:
-            case Sequential(size) | Loop(size):
-                return lambda: count(size)
-            case Nested():
-                return lambda: count(Nested.STEPS)
-            case FanOut(size):
-                return lambda: list(self.pool.map(work, range(size)))
-            case Wide(size):
-                return lambda: touch(size)
-            case Chat(size, "none"):
-                return lambda: talk(size)
-            case Chat(size, "sqlite"):
-                return lambda: talk_stored(size)
-        return None
+    def importing(self) -> str:
+        return "pass"
+
+    def prepare(self, workload: Workload, folder: Path) -> Job | None:
+        match workload.kind:
+            case "fan" if not workload.asynchronous:
+                pool = ThreadPoolExecutor()
+                return Job(partial(fan, pool, workload.size), pool.shutdown)
+            case "chat":
+                return chatting(workload, folder)
+            case "import":
+                return None
+            case kind:
+                bodies = ASYNC_BODIES if workload.asynchronous else BODIES
+                return Job(partial(bodies[kind], workload.size))
 
 
-def adapter() -> RawAdapter:
-    return RawAdapter()
+def chain(size: int) -> object:
+    nodes, state = [add_one] * size, {"count": 0}
+    for node in nodes:
+        state.update(node(state))
+    return state["count"]
 
 
-def prepare_async(workload: Workload) -> Job | None:
-    match workload:
-        case Sequential(size) | Loop(size):
-            return lambda: acount(size)
-        case Nested():
-            return lambda: acount(Nested.STEPS)
-        case FanOut(size):
-            return lambda: afan_out(size)
-    return None
+async def async_chain(size: int) -> object:
+    nodes, state = [async_add_one] * size, {"count": 0}
+    for node in nodes:
+        state.update(await node(state))
+    return state["count"]
 
 
-def add(state: dict[str, int]) -> dict[str, int]:
-    return {"n": state["n"] + 1}
+def loop(size: int) -> object:
+    state = {"count": 0}
+    while state["count"] < LOOP_STEPS:
+        state.update(add_one(state))
+        state.update(add_one(state))
+    return state["count"]
 
 
-async def aadd(state: dict[str, int]) -> dict[str, int]:
-    return {"n": state["n"] + 1}
+async def async_loop(size: int) -> object:
+    state = {"count": 0}
+    while state["count"] < LOOP_STEPS:
+        state.update(await async_add_one(state))
+        state.update(await async_add_one(state))
+    return state["count"]
 
 
-def count(size: int) -> dict[str, int]:
-    state = {"n": 0}
-    for _ in range(size):
-        state.update(add(state))
-    return state
+def fan(pool: ThreadPoolExecutor, size: int) -> object:
+    sent = [{"weight": weight} for weight in range(size)]
+    return sum(each["total"] for each in pool.map(weigh, sent))
 
 
-async def acount(size: int) -> dict[str, int]:
-    state = {"n": 0}
-    for _ in range(size):
-        state.update(await aadd(state))
-    return state
+async def async_fan(size: int) -> object:
+    sent = [async_weigh({"weight": weight}) for weight in range(size)]
+    return sum(each["total"] for each in await asyncio.gather(*sent))
 
 
-def work(item: int) -> dict[str, list[int]]:
-    return {"done": [item]}
+def wide(size: int) -> object:
+    state = {f"key_{number}": 0 for number in range(size)}
+    while state["key_0"] < WIDE_STEPS:
+        for key, value in touch(state).items():
+            state[key] += value
+    return state["key_1"]
 
 
-async def awork(item: int) -> dict[str, list[int]]:
-    return {"done": [item]}
+def nested(size: int) -> object:
+    state = {"count": 0}
+    while state["count"] < VISITS:
+        state.update(visit(state, size))
+    return state["count"]
 
 
-async def afan_out(size: int) -> list[Any]:
-    tasks = [asyncio.ensure_future(awork(number)) for number in range(size)]
-    return [await task for task in tasks]
+def visit(state: State, levels: int) -> State:
+    if not levels:
+        return add_one(state)
+    inner = dict(state)
+    inner.update(visit(inner, levels - 1))
+    return inner
 
 
-def touch(size: int) -> dict[str, int]:
-    state = {f"k{number}": 0 for number in range(size)}
-    while state["k0"] < Wide.STEPS:
-        state.update({"k0": state["k0"] + 1, "k1": state["k1"] + 2})
-    return state
+def compiling(size: int) -> object:
+    nodes = {f"node_{number}": add_one for number in range(size)}
+    names = list(nodes)
+    edges = dict(zip(names, names[1:], strict=False))
+    return len(edges) + 1
 
 
-def talk(turns: int) -> list[Any]:
-    messages: list[Any] = []
-    for _ in range(turns):
-        messages += [USER]
-        messages += [MODEL]
-    return messages
+def chatting(workload: Workload, folder: Path) -> Job:
+    """A conversation that keeps what each turn said, where the saver keeps it."""
+    if workload.saver == "none":
+        return Job(partial(chat, workload.size, lambda turn, said: None))
+    if workload.saver == "memory":
+        log: list[str] = []
+        return Job(
+            partial(chat, workload.size, lambda turn, said: log.append(packed(said)))
+        )
+    database = sqlite3.connect(folder / "log.db", isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    database.execute("CREATE TABLE log (turn INTEGER PRIMARY KEY, said TEXT)")
+
+    def keep(turn: int, said: State) -> None:
+        # Without a transaction of its own, each statement is one commit.
+        database.execute("INSERT INTO log VALUES (?, ?)", (turn, packed(said)))
+
+    run = partial(chat, workload.size, keep)
+    return Job(run, database.close, partial(size, folder))
 
 
-def talk_stored(turns: int) -> dict[str, int]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "raw.sqlite"
-        connection = sqlite3.connect(path, isolation_level=None)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("CREATE TABLE message (step INTEGER PRIMARY KEY, body)")
-        for step in range(2 * turns):
-            body = json.dumps(MODEL if step % 2 else USER)
-            connection.execute("INSERT INTO message VALUES (?, ?)", (step, body))
-        connection.close()
-        return {"bytes": path.stat().st_size}
+def packed(said: State) -> str:
+    return json.dumps(said)
+
+
+def chat(turns: int, keep: Keep) -> object:
+    state: Chat = {"messages": [], "turn": 0, "turns": turns}
+    while state["turn"] < state["turns"]:
+        said = talk(state)
+        state["messages"] += said["messages"]
+        state["turn"] = said["turn"]
+        keep(said["turn"], said)
+    assert state["messages"][:2] == [QUESTION, ANSWER]
+    return len(state["messages"])
+
+
+BODIES: dict[str, Callable[[int], object]] = {
+    "chain": chain,
+    "loop": loop,
+    "wide": wide,
+    "nested": nested,
+    "compile": compiling,
+}
+ASYNC_BODIES: dict[str, Callable[[int], Any]] = {
+    "chain": async_chain,
+    "loop": async_loop,
+    "fan": async_fan,
+}
