@@ -57,7 +57,7 @@ def check_lengths(state: State, task: Task, output: Any) -> None:
     if type(given) is not dict or task.path[0] != PULL or task.spec.action is None:
         return
     for key in state.containers:
-        value = given.get(key)
+        value: Any = given.get(key)
         if type(value) in COPIED and len(value) != len(state.values[key]):
             returned = written_keys(output) if returned is None else returned
             if key not in returned:

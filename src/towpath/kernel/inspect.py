@@ -62,22 +62,15 @@ def snapshot(
     if live:
         tasks = prepare(plan, state, req.ns, state.step)
     keys: Keys = plan.shown
-    shown = []
-    answered = accepted_answers(pending)
+    answered = accepted_answers(pending) if live else {}
+    shown: list[PregelTask] = []
     for task in tasks:
         recorded = pending.get(task.id, ())
-        if live and is_done(recorded):
-            task.done = True
+        task.done = live and is_done(recorded)
         own = own_place(saved)
         child = yield from child_state(plan, req, task, own, subgraphs)
-        past = answered if live else {}
-        shown.append(shown_task(task, recorded, keys, child, past))
-        settled = task.done
-        stand_in = stand_in_of(plan, task, recorded)
-        task.done = settled
-        if stand_in is not None:
-            asked = shown_task(stand_in, pending.get(stand_in.id, ()), keys, None, past)
-            shown.extend([asked] if asked.interrupts else ())
+        shown.append(shown_task(task, recorded, keys, child, answered))
+        shown.extend(shown_handler(plan, task, pending, answered))
     values: Mapping[str, Any] = state.values
     if live:
         done = [w for t in tasks if t.done for w in own_writes(pending[t.id])]
@@ -95,6 +88,23 @@ def snapshot(
         tasks=tuple(shown),
         interrupts=tuple(i for task in shown for i in task.interrupts),
     )
+
+
+def shown_handler(
+    plan: Plan,
+    task: Task,
+    pending: Mapping[str, Sequence[Write]],
+    answered: Mapping[str, Any],
+) -> list[PregelTask]:
+    """The error handler that took over from a task, if it waits for an answer."""
+    settled = task.done
+    stand_in = stand_in_of(plan, task, pending.get(task.id, ()))
+    task.done = settled
+    if stand_in is None:
+        return []
+    recorded = pending.get(stand_in.id, ())
+    shown = shown_task(stand_in, recorded, plan.shown, None, answered)
+    return [shown] if shown.interrupts else []
 
 
 def opened(

@@ -103,6 +103,8 @@ def loop(session: Session) -> Program[Status]:
             announce(session, tasks, again=not retold)
         yield from settle(session, ready)
         if session.halted:
+            # In task order, not in the order in which the tasks came to ask.
+            session.interrupts = [i for t in session.tasks for i in t.interrupts]
             yield from session.release_late()
             return "interrupt"
         retold = True

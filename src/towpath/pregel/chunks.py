@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -57,6 +57,7 @@ class Format:
     inner: frozenset[str] = frozenset()
     own: tuple[str, ...] = ()
     listeners: Listeners | None = None
+    make: Callable[[dict[str, Any]], Any] | None = None
 
     def shown(self, chunk: Chunk) -> tuple[Any, ...]:
         """The chunk as the caller gets it, or nothing; printed where asked."""
@@ -92,10 +93,34 @@ class Format:
     def shape(self, chunk: Chunk) -> Any:
         ns, mode, payload = chunk
         if self.version == "v2":
-            return part(ns, mode, payload)
+            return self.made(part(ns, mode, payload))
         if self.subgraphs:
             return (ns, payload) if self.single else (ns, mode, payload)
         return payload if self.single else (mode, payload)
+
+    def made(self, part_: dict[str, Any]) -> dict[str, Any]:
+        """A typed part with state as an instance of the graph's schema class."""
+        if self.make is None or part_["ns"] != self.own:
+            return part_
+        mode, data = part_["type"], part_["data"]
+        if mode == "values":
+            part_["data"] = self.instance(data)
+        elif mode == "checkpoints":
+            part_["data"] = {**data, "values": self.instance(data["values"])}
+        elif mode == "debug" and data["type"] == "checkpoint":
+            payload = data["payload"]
+            payload = {**payload, "values": self.instance(payload["values"])}
+            part_["data"] = {**data, "payload": payload}
+        return part_
+
+    def instance(self, values: Any) -> Any:
+        """The values as an instance, or as they are while keys are missing."""
+        if self.make is None or not isinstance(values, dict):
+            return values
+        try:
+            return self.make(values)
+        except (TypeError, ValueError):
+            return values
 
     def echo(self, chunk: Chunk) -> None:
         """Print a chunk of a mode that is to be printed."""

@@ -126,7 +126,9 @@ class guarded:  # noqa: N801 - reads as a verb in `with`
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, _: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         if isinstance(error, ParentCommand) and self.made.parent is None:
             name = self.made.plan.name
             raise InvalidUpdateError(
@@ -152,7 +154,7 @@ def result(made: Run, outcome: Outcome, options: Options) -> Any:
     """The output of a run in the form that was asked for."""
     settle(made, outcome)
     if options.version == "v2":
-        return GraphOutput(outcome.value, outcome.interrupts)
+        return GraphOutput(made.format.instance(outcome.value), outcome.interrupts)
     if not outcome.interrupts:
         return outcome.value
     asked = {INTERRUPT: list(outcome.interrupts)}

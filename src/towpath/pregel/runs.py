@@ -27,6 +27,7 @@ from towpath.pregel.debug import EXCLUDED_METADATA_KEYS
 from towpath.pregel.lifecycle import MODE, listeners_of
 from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
+from towpath.schema import shape_of
 from towpath.step.tasks import lasting_ns
 
 SERIAL: Final = itertools.count(1)
@@ -179,6 +180,8 @@ def format_of(graph: Graph, options: Options, *, streams: bool) -> Format:
         asked = modes_of(graph.stream_mode if mode is None else mode)
     printed = modes_of(options.print_mode)
     single = mode is None or isinstance(mode, str)
+    schema = graph.plan_of_graph.output_schema
+    typed = options.version == "v2" and schema is not None
     return Format(
         frozenset(asked),
         single,
@@ -186,6 +189,7 @@ def format_of(graph: Graph, options: Options, *, streams: bool) -> Format:
         options.version,
         frozenset(printed),
         frozenset(graph.plan_of_graph.semantics.inner_modes),
+        make=shape_of(schema).make if typed else None,
     )
 
 
