@@ -16,7 +16,7 @@ GRAPHS = """
 import operator
 from typing import Annotated, TypedDict
 
-from towpath import END, START, StateGraph, interrupt
+from towpath import END, START, Send, StateGraph, interrupt
 from towpath.checkpoint.memory import InMemorySaver
 
 
@@ -58,6 +58,14 @@ twice = chain(("one", ask("first?")), ("two", ask("second?")))
 both = StateGraph(State)
 both.add_node("east", ask("east?")).add_node("west", ask("west?"))
 both.add_edge(START, "east").add_edge(START, "west")
+printing = chain(("say", lambda state: print("a word from the node")))
+misfit = chain(("write", lambda state: {"seen": 3}))
+joining = StateGraph(State)
+for node in ("part", "left", "right", "end"):
+    joining.add_node(node, lambda state: {})
+joining.add_conditional_edges(START, lambda state: [Send("part", {})] * 3, ["part"])
+joining.add_edge("part", "left").add_edge("part", "right")
+joining.add_edge(["left", "right"], "end")
 compiled = straight.compile()
 pausing = straight.compile(interrupt_before=["later"])
 remembering = straight.compile(checkpointer=InMemorySaver())

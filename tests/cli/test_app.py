@@ -166,11 +166,16 @@ def test_new_input_does_not_trample_on_an_open_question(towpath):
 def test_threads_are_listed_newest_first_with_open_questions(towpath):
     towpath.run("straight", {"count": 1}, "old")
     towpath.run("asking", {"count": 1}, "new")
-    listed = json.loads(towpath("threads", "--json").stdout)
+    shown = towpath("threads", "--json").stdout.splitlines()
+    listed = [json.loads(line) for line in shown]
     assert ["new", "old"] == [one["id"] for one in listed]
     assert [1, 0] == [len(one["questions"]) for one in listed]
     lines = towpath("threads").stdout.splitlines()
-    assert ["thread", "new", "old"] == [line.split("\t")[0] for line in lines]
+    assert [
+        ["thread", "status"],
+        ["new", "waiting"],
+        ["old", "done"],
+    ] == [line.split("\t")[:2] for line in lines]
 
 
 def test_history_lists_every_checkpoint_newest_first(towpath):
@@ -179,6 +184,8 @@ def test_history_lists_every_checkpoint_newest_first(towpath):
         shown = towpath("history", *words, "--thread", "t", "--json")
         lines = [json.loads(line) for line in shown.stdout.splitlines()]
         assert [2, 1, 0, -1] == [line["step"] for line in lines]
+        following = [[], ["later"], ["add"], ["__start__"]]
+        assert following == [line["next"] for line in lines]
         assert "input" == lines[-1]["source"]
     limited = towpath("history", "--thread", "t", "--limit", "1", "--json")
     assert 1 == len(limited.stdout.splitlines())
@@ -193,6 +200,88 @@ def test_state_shows_an_older_checkpoint(towpath):
     assert (1, ["add"]) == (state["values"]["count"], state["next"])
 
 
+def test_an_unknown_checkpoint_of_a_known_thread_is_named(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    for target in ((), ("graphs.py:straight",)):
+        wrong = towpath("state", *target, "--thread", "t", "--checkpoint", "zzz")
+        assert 2 == wrong.exit_code
+        assert "thread 't' has no checkpoint 'zzz'" in wrong.stderr
+
+
+def test_the_next_nodes_are_known_without_the_graph(towpath):
+    towpath.run("joining", {}, "t")
+    shown = towpath("history", "--thread", "t", "--json").stdout.splitlines()
+    following = [sorted(json.loads(line)["next"]) for line in shown]
+    assert [[], ["end"], ["left", "right"], ["part"] * 3, ["__start__"]] == following
+    table = towpath("history", "--thread", "t").stdout
+    assert "\tpart x3\t" in table
+
+
+def test_the_threads_tell_how_they_stand(towpath):
+    towpath.run("straight", {"count": 13}, "failed")
+    towpath.run("pausing", {"count": 1}, "unfinished")
+    towpath.run("straight", {"count": 1}, "done")
+    listed = map(json.loads, towpath("threads", "--json").stdout.splitlines())
+    assert all(one["id"] == one["status"] for one in listed)
+
+
+@pytest.mark.parametrize("wrong", [[1], {"zz": 1}, {"seen": 3}, None])
+def test_a_refused_input_leaves_no_thread_behind(towpath, last, wrong):
+    refused = towpath.run("straight", wrong, "t")
+    assert 2 == refused.exit_code, refused.output
+    assert "the input was refused" in refused.stderr
+    assert "resume" not in refused.stderr
+    assert "__start__" not in refused.stderr.replace("written by `__start__`", "")
+    assert "" == towpath("threads", "--json").stdout
+    assert "refused" == last(towpath.run("straight", wrong, "t", "--json"))["status"]
+
+
+def test_a_refused_input_does_not_spoil_a_thread_that_was_there(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    assert 2 == towpath.run("straight", {"zz": 1}, "t").exit_code
+    assert "\tinput refused\t" in towpath("threads").stdout
+    assert "the input was refused" in towpath.resume("straight", "t").stderr
+    done = towpath.run("straight", {"count": 5}, "t")
+    assert 0 == done.exit_code, done.stderr
+    assert 6 == json.loads(done.stdout)["count"]
+
+
+def test_a_step_that_cannot_be_folded_is_neither_done_nor_refused(towpath):
+    assert 1 == towpath.run("misfit", {}, "t").exit_code
+    again = towpath.resume("misfit", "t")
+    assert 1 == again.exit_code
+    assert "can only concatenate list" in again.stderr
+    assert "is not finished" in towpath.run("misfit", {}, "t").stderr
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_node_that_fails_first_is_no_refused_input(towpath, durability):
+    words = ("--durability", durability)
+    failed = towpath.run("straight", {"count": 13}, "t", *words)
+    assert 1 == failed.exit_code
+    assert "failed after" in failed.stderr
+
+
+def test_what_nodes_print_stays_out_of_json(towpath):
+    done = towpath.run("printing", {"count": 1}, "t", "--json")
+    assert "end" == [json.loads(line) for line in done.stdout.splitlines()][-1]["type"]
+    assert "a word from the node" in done.stderr
+    done = towpath.run("printing", {"count": 1}, "u")
+    assert "a word from the node" in done.stdout
+
+
+def test_a_state_is_one_line_of_json(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    assert 1 == towpath("state", "--thread", "t", "--json").stdout.count("\n")
+
+
+def test_a_failure_is_told_once_and_without_ids(towpath):
+    failed = towpath.run("straight", {"count": 13}, "t")
+    assert 1 == failed.stderr.count("thirteen is refused")
+    assert "step 1: add failed\n" in failed.stderr
+    assert "\nin node `add`, step 1\n" in failed.stderr
+
+
 def test_state_shows_tasks_and_questions(towpath):
     towpath.run("asking", {"count": 1}, "t")
     shown = towpath("state", "graphs.py:asking", "--thread", "t").stdout
@@ -205,6 +294,9 @@ def test_state_shows_tasks_and_questions(towpath):
     [
         (["graphs.py:strait"], "did you mean 'straight'"),
         (["graphs.py:number"], "is int, not a graph"),
+        (["graphs.py:State"], "is a class, not a graph"),
+        (["towpath.graph:StateGraph"], "is a class, not a graph"),
+        (["graphs.py:straight", "--config", "recursion_limt=1"], "misspelt"),
         (["graphs.py:needy"], "takes parameters"),
         (["graphs.py"], "does not say which graph"),
         (["graph.py:straight"], "did you mean 'graphs.py'"),
@@ -275,8 +367,9 @@ def test_a_missing_database_is_not_created_by_looking(towpath):
     assert not (towpath.folder / "towpath.db").exists()
 
 
-def test_config_reaches_the_run(towpath, last):
-    words = ("--config", '{"recursion_limit": 1}', "--config", "who=me")
+@pytest.mark.parametrize("limit", ['{"recursion_limit": 1}', "recursion_limit=1"])
+def test_config_reaches_the_run(towpath, last, limit):
+    words = ("--config", limit, "--config", "who=me")
     failed = towpath.run("straight", {"count": 1}, "t", "--json", *words)
     assert (1, "GraphRecursionError") == (
         failed.exit_code,

@@ -10,9 +10,9 @@ from enum import Enum
 import pytest
 
 from towpath.cli.outcome import explain
-from towpath.cli.plain import to_json, to_plain
+from towpath.cli.plain import outline, to_json, to_plain
 from towpath.cli.problem import Problem, nearest
-from towpath.cli.tally import Tally, path
+from towpath.cli.tally import Row, Tally, path
 from towpath.cli.words import read_answers, read_config
 
 
@@ -104,8 +104,10 @@ def test_nearest_names_close_ones_or_all():
 
 def test_an_error_is_explained_with_its_notes():
     error = ValueError("no")
-    error.add_note("in node `a`")
-    assert ["ValueError: no", "in node `a`"] == explain(error)
+    error.add_note("a note")
+    error.add_note("During task with name 'a' and id '0-1' (step 3)")
+    error.add_note("During task with name '__start__' and id '0-1' (step 0)")
+    assert ["ValueError: no", "a note", "in node `a`, step 3"] == explain(error)
 
 
 def test_a_task_that_starts_while_none_runs_opens_a_step():
@@ -123,6 +125,27 @@ def test_a_task_that_starts_while_none_runs_opens_a_step():
     assert "n/inner" in tally.rows
     assert tally.start((), c)
     assert (2, ["n"]) == (tally.step, list(tally.rows))
+
+
+def test_a_resumed_step_counts_what_had_ended():
+    a, b, c = ({"id": name, "name": "n"} for name in "abc")
+    tally = Tally(0, {"a": True, "b": False})
+    assert [True, False] == [tally.start((), a), tally.start((), b)]
+    assert (2, 1) == (tally.rows["n"].total, tally.rows["n"].ended)
+    tally.finish((), b)
+    assert 2 == tally.rows["n"].ended
+    assert tally.start((), c)
+    assert (2, 1) == (tally.step, tally.rows["n"].total)
+
+
+def test_a_row_tells_what_did_not_end_well():
+    assert "n x3 asks" == str(Row("n", total=3, done=1, waiting=2))
+    assert "n failed" == str(Row("n", total=1, failed=1))
+
+
+def test_an_outline_has_a_line_for_each_key():
+    text = outline({"path": "x", "many": list(range(100))}, 30)
+    assert ['path: "x"', "many: [0, 1, 2, 3, 4, 5,  ..."] == text.splitlines()
 
 
 def test_names_in_subgraphs_leave_out_ids():

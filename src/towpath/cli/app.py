@@ -16,12 +16,14 @@ from typing import Any, NoReturn
 import click
 
 from towpath.cli import show, words
-from towpath.cli.outcome import EXIT, Outcome, explain, of_snapshot
+from towpath.cli.outcome import EXIT, Outcome, explain, has_begun, of_snapshot
+from towpath.cli.output import emit, kept_apart
 from towpath.cli.plain import to_json
 from towpath.cli.problem import Problem, nearest
 from towpath.cli.run import Request, ordered
 from towpath.cli.session import Session, open_graph
 from towpath.cli.storage import open_saver, require_thread, threads
+from towpath.cli.tally import Tally
 from towpath.cli.view import (
     JsonView,
     LineView,
@@ -84,7 +86,7 @@ def program() -> None:
 
     TARGET is `module:attribute` or `path.py:attribute`: a compiled graph, a
     StateGraph, or a function that returns one. Exit codes: 0 done, 3 waiting for
-    an answer, 1 failed, 2 wrong command line.
+    an answer, 1 failed, 2 wrong command line or input.
     """
 
 
@@ -95,14 +97,15 @@ db_option = click.option(
     show_default=True,
     help="SQLite file that keeps the threads.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
 thread_option = click.option("--thread", required=True, help="Id of the thread.")
 config_option = click.option(
     "--config",
     "configs",
     multiple=True,
     metavar="JSON|NAME=VALUE",
-    help="Configuration: a JSON object, or a value for `configurable`.",
+    help="Configuration: a JSON object, an option of it such as recursion_limit, "
+    "or a value for `configurable`.",
 )
 checkpoint_option = click.option("--checkpoint", help="Id of an older checkpoint.")
 
@@ -138,17 +141,25 @@ def run_options(command: Any) -> Any:
 def run(
     target: str, text: str, thread: str | None, abandon: bool, **given: Any
 ) -> NoReturn:
-    """Run a graph from an input."""
+    """Run a graph from an input.
+
+    Questions are not asked here: the exit code is 3, and `resume` asks them.
+    """
     value = words.read_json("--input", text)
     with open_session(target, thread or uuid.uuid4().hex, **given) as session:
         before = session.snapshot()
-        if (before.next or before.interrupts) and not abandon:
+        # A step that could not be folded has tasks, though none runs next.
+        if before.tasks and has_begun(before) and not abandon:
             doing = "waits for an answer" if before.interrupts else "is not finished"
             raise Problem(
                 f"thread {session.request.thread!r} {doing}",
                 hint="`towpath resume` goes on with it; --abandon starts anew",
             )
-        leave(session.run(value))
+        outcome = session.run(value)
+        if outcome.status == "refused" and before.created_at is None:
+            # A typo leaves no thread behind.
+            session.saver.delete_thread(session.request.thread)
+        leave(outcome)
 
 
 @program.command()
@@ -168,30 +179,37 @@ def resume(target: str, thread: str, answers: Sequence[str], **given: Any) -> No
     Without --answer, a terminal asks for each answer; without a terminal, open
     questions are printed and the exit code is 3.
     """
-    with open_session(target, thread, create=False, **given) as session:
+    asks = is_person() and not given["as_json"]
+    with open_session(target, thread, create=False, asks=asks, **given) as session:
         require_thread(session.saver, session.request.config)
         before = session.snapshot()
         if answers:
             step: Command[Any] = Command(
                 resume=words.read_answers(answers, before.interrupts)
             )
-            leave(session.run(step))
-        if before.next and not before.interrupts:
+            outcome = session.run(step)
+            leave(converse(session, outcome) if asks else outcome)
+        if before.tasks and not before.interrupts:
             outcome = session.run(None)
         else:
             outcome = session.show(of_snapshot(thread, before, before.values))
-        leave(outcome if given["as_json"] else converse(session, outcome))
+        leave(converse(session, outcome) if asks else outcome)
+
+
+def is_person() -> bool:
+    """Tell whether somebody is there to be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def converse(session: Session, outcome: Outcome) -> Outcome:
     """Ask the person at the terminal until the run waits for nobody."""
-    is_person = sys.stdin.isatty() and sys.stderr.isatty()
-    while is_person and outcome.questions:
+    while outcome.questions:
+        many = len(outcome.questions) > 1
         answers = {}
         for question in outcome.questions:
-            text = (
-                f"answer to {question.id}" if len(outcome.questions) > 1 else "answer"
-            )
+            text = f"answer to {question.id}" if many else "answer"
+            if known := words.known_answers(question.value):
+                text = f"{text} ({known})"
             answers[question.id] = words.loose(click.prompt(text, err=True))
         outcome = session.run(Command(resume=answers))
     return outcome
@@ -206,7 +224,8 @@ def list_threads(db: str, as_json: bool) -> None:
     with open_saver(db, create=False) as saver:
         found = threads(saver)
     if as_json:
-        click.echo(to_json(found, indent=2))
+        for one in found:
+            emit(to_json(one))
     else:
         show.show_threads(found)
 
@@ -223,17 +242,19 @@ def state(
 ) -> None:
     """Show the state of a thread; with TARGET, also what runs next."""
     config = place(thread, checkpoint)
+    questions: Sequence[Any] = ()
     if target is None:
         with open_saver(db, create=False) as saver:
             require_thread(saver, config)
-            fields, questions = show.stored_fields(saver.get_tuple(config)), ()
+            fields = show.stored_fields(saver.get_tuple(config))
     else:
-        with open_graph(target, db, create=False) as (graph, saver):
+        with kept_apart(as_json), open_graph(target, db, create=False) as opened:
+            graph, saver = opened
             require_thread(saver, config)
             snapshot = graph.get_state(config)
             fields, questions = show.snapshot_fields(snapshot), snapshot.interrupts
     if as_json:
-        click.echo(to_json(fields, indent=2))
+        emit(to_json(fields))
     else:
         show.show_state(fields, questions)
 
@@ -256,13 +277,14 @@ def history(
             require_thread(saver, config)
             found = [show.stored_fields(one) for one in saver.list(config, limit=limit)]
     else:
-        with open_graph(target, db, create=False) as (graph, saver):
+        with kept_apart(as_json), open_graph(target, db, create=False) as opened:
+            graph, saver = opened
             require_thread(saver, config)
             snapshots = graph.get_state_history(config, limit=limit)
             found = [show.snapshot_fields(one) for one in snapshots]
     if as_json:
         for one in found:
-            click.echo(to_json(one))
+            emit(to_json(one))
     else:
         show.show_history(found)
 
@@ -277,7 +299,7 @@ def place(thread: str, checkpoint: str | None) -> dict[str, Any]:
 
 @contextmanager
 def open_session(
-    target: str, thread: str, *, create: bool = True, **given: Any
+    target: str, thread: str, *, create: bool = True, asks: bool = False, **given: Any
 ) -> Iterator[Session]:
     """Prepare to run a graph as the options say."""
     modes = ordered(given["streams"])
@@ -296,13 +318,18 @@ def open_session(
     if given["as_json"]:
         modes = modes or JSON_MODES
 
-    def view(step: int) -> View:
-        if given["as_json"]:
-            return JsonView(modes)
-        kind = LiveView if sys.stderr.isatty() else LineView
-        return kind(modes, step, again)
+    results = sys.stdout
 
-    with open_graph(target, given["db"], create=create) as (graph, saver):
+    def view(tally: Tally) -> View:
+        if given["as_json"]:
+            return JsonView(modes, results)
+        kind = LiveView if sys.stderr.isatty() else LineView
+        return kind(modes, tally, again, asks=asks)
+
+    with (
+        kept_apart(given["as_json"]),
+        open_graph(target, given["db"], create=create) as (graph, saver),
+    ):
         yield Session(Request(graph, config, modes, options), saver, view, again)
 
 

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any
 
 DEPTH_MAX = 50
@@ -26,6 +27,23 @@ def to_json(value: object, *, indent: int | None = None) -> str:
     except UnicodeEncodeError:
         return json.dumps(plain, indent=indent)
     return text
+
+
+def outline(value: object, width: int) -> str:
+    """Write one line for each key of a mapping, or the value, cut to a width."""
+    plain = to_plain(value)
+    lines = [json.dumps(plain, ensure_ascii=False)]
+    if isinstance(plain, dict):
+        lines = [
+            f"{key}: {json.dumps(item, ensure_ascii=False)}"
+            for key, item in plain.items()
+        ]
+    return "\n".join(map(partial(cut, width=width), lines))
+
+
+def cut(line: str, *, width: int) -> str:
+    """Leave out what goes beyond a width."""
+    return line if len(line) < width else f"{line[: width - 5]} ..."
 
 
 def to_plain(value: object, depth: int = 0) -> Any:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from towpath.cli.outcome import Outcome, of_snapshot
+from towpath.cli.outcome import Outcome, of_failure, of_snapshot
 from towpath.cli.view import View
 
 # Progress needs the first two, the result the third.
@@ -52,8 +52,15 @@ async def follow(request: Request, step: Any, view: View) -> Outcome:
                 view.chunk(ns, mode, chunk)
         snapshot = await request.graph.aget_state(request.config)
     except Exception as error:
-        return Outcome("failed", request.thread, error=error)
+        return of_failure(request.thread, await standing(request), error)
     return of_snapshot(request.thread, snapshot, values)
+
+
+async def standing(request: Request) -> Any:
+    """Return the state that a failed run left, or None if it cannot be read."""
+    with suppress(Exception):
+        return await request.graph.aget_state(request.config)
+    return None
 
 
 def without_interrupts(chunk: Any) -> Any:

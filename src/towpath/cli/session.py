@@ -14,6 +14,7 @@ import click
 from towpath.cli.outcome import INTERRUPTED, Outcome
 from towpath.cli.run import Request, follow
 from towpath.cli.storage import open_saver
+from towpath.cli.tally import Tally, tally_of
 from towpath.cli.target import load_graph, with_saver
 from towpath.cli.view import View
 
@@ -24,7 +25,7 @@ class Session:
 
     request: Request
     saver: Any
-    view: Callable[[int], View]
+    view: Callable[[Tally], View]
     again: str
 
     @property
@@ -38,8 +39,7 @@ class Session:
 
     def run(self, step: Any) -> Outcome:
         """Run from an input, an answer or `None`, and show it."""
-        metadata = self.snapshot().metadata or {}
-        view = self.view(metadata.get("step", 0))
+        view = self.view(tally_of(self.snapshot()))
         try:
             with view:
                 outcome = asyncio.run(follow(self.request, step, view))
@@ -51,7 +51,7 @@ class Session:
 
     def show(self, outcome: Outcome) -> Outcome:
         """Show how the thread stands without running it."""
-        self.view(0).end(outcome)
+        self.view(Tally(0)).end(outcome)
         return outcome
 
 

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.table import Table
 
+from towpath.cli.output import emit
 from towpath.cli.plain import to_json, to_plain
-from towpath.cli.storage import Thread, open_questions
+from towpath.cli.storage import Thread, next_nodes, open_questions
 from towpath.cli.view import question_fields, question_text
 
 
 def show_threads(threads: Sequence[Thread]) -> None:
     """Print a table of threads."""
     rows = (
-        (one.id, one.checkpoints, one.step, one.changed, ", ".join(one.questions))
+        (
+            one.id,
+            one.status,
+            one.checkpoints,
+            one.step,
+            one.changed,
+            ", ".join(one.questions),
+        )
         for one in threads
     )
-    print_table(("thread", "checkpoints", "step", "changed", "open questions"), rows)
+    names = ("thread", "status", "checkpoints", "step", "changed", "open questions")
+    print_table(names, rows)
 
 
 def show_history(fields: Iterable[dict[str, Any]]) -> None:
@@ -29,7 +38,7 @@ def show_history(fields: Iterable[dict[str, Any]]) -> None:
         (
             one["step"],
             one["source"],
-            ", ".join(one["next"]) if one.get("next") is not None else None,
+            counted(one["next"]),
             one["created_at"],
             one["checkpoint"],
         )
@@ -38,17 +47,23 @@ def show_history(fields: Iterable[dict[str, Any]]) -> None:
     print_table(("step", "source", "next", "created", "checkpoint"), rows)
 
 
+def counted(nodes: Iterable[str]) -> str:
+    """Write `plan, measure x30`."""
+    counts = Counter(nodes).items()
+    return ", ".join(f"{node} x{n}" if n > 1 else node for node, n in counts)
+
+
 def show_state(fields: dict[str, Any], questions: Sequence[Any]) -> None:
     """Print one state: where it stands, what it asks, what it holds."""
     step = f"step {fields['step']} ({fields['source']}), {fields['created_at']}"
-    click.echo(f"checkpoint {fields['checkpoint']}, {step}")
+    emit(f"checkpoint {fields['checkpoint']}, {step}")
     for task in fields.get("tasks", ()):
         state = task["error"] or ("asks" if task["interrupts"] else None)
         done = state or ("done" if task["result"] is not None else "to run")
-        click.echo(f"task {task['name']}: {done}")
+        emit(f"task {task['name']}: {done}")
     for question in questions:
-        click.echo(question_text(question))
-    click.echo(to_json(fields["values"], indent=2))
+        emit(question_text(question))
+    emit(to_json(fields["values"], indent=2))
 
 
 def snapshot_fields(snapshot: Any) -> dict[str, Any]:
@@ -69,6 +84,7 @@ def stored_fields(saved: Any) -> dict[str, Any]:
     return {
         **place_fields(saved.config, saved.metadata),
         "created_at": saved.checkpoint["ts"],
+        "next": next_nodes(saved),
         "interrupts": open_questions(saved),
         "values": {
             name: to_plain(value)
@@ -106,7 +122,7 @@ def print_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     console = Console()
     if not console.is_terminal:
         for line in (names, *texts):
-            click.echo("\t".join(line))
+            emit("\t".join(line))
         return
     table = Table(*names, box=None, padding=(0, 2, 0, 0))
     for line in texts:

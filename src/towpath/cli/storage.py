@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.cli.problem import Problem, nearest
+from towpath.constants import ERROR, INTERRUPT, RESUME, START, TASKS
+from towpath.errors import UnknownCheckpointError
 
 
 @contextmanager
@@ -42,6 +44,7 @@ class Thread:
     step: int | None = None
     changed: str | None = None
     questions: list[str] = field(default_factory=list)
+    status: str = "done"
 
 
 def threads(saver: Any) -> list[Thread]:
@@ -58,27 +61,63 @@ def threads(saver: Any) -> list[Thread]:
             one.changed = stamp
             one.step = saved.metadata.get("step")
             one.questions = open_questions(saved)
+            one.status = status_of(saved)
     return sorted(found.values(), key=lambda one: one.changed or "", reverse=True)
 
 
 def open_questions(saved: Any) -> list[str]:
     """Return the ids of the questions that wait at a checkpoint."""
     answered = {
-        task
-        for task, channel, _ in saved.pending_writes or ()
-        if channel == "__resume__"
+        task for task, channel, _ in saved.pending_writes or () if channel == RESUME
     }
     return [
         question.id
         for task, channel, questions in saved.pending_writes or ()
-        if channel == "__interrupt__" and task not in answered
+        if channel == INTERRUPT and task not in answered
         for question in questions
     ]
 
 
+def status_of(saved: Any) -> str:
+    """Say how a thread stands at a checkpoint: done, waiting, failed, unfinished."""
+    if open_questions(saved):
+        return "waiting"
+    following = next_nodes(saved)
+    if following == [START]:
+        return "input refused"
+    if any(channel == ERROR for _, channel, _ in saved.pending_writes or ()):
+        return "failed"
+    return "unfinished" if following else "done"
+
+
+def next_nodes(saved: Any) -> list[str]:
+    """Name the nodes that run next, read from the channels that start them."""
+    names = []
+    for channel, value in saved.checkpoint["channel_values"].items():
+        if channel == START:
+            names.append(START)
+        elif channel == TASKS:
+            names += [packet.node for packet in value or ()]
+        elif channel.startswith("branch:to:"):
+            names.append(channel.removeprefix("branch:to:"))
+        elif channel.startswith("join:") and isinstance(value, set):
+            awaited, _, node = channel.removeprefix("join:").rpartition(":")
+            names += [node] if value == set(awaited.split("+")) else []
+    return names
+
+
 def require_thread(saver: Any, config: dict[str, Any]) -> None:
-    """Refuse a thread that the database does not hold."""
-    if saver.get_tuple(config) is None:
-        thread = config["configurable"]["thread_id"]
-        hint = nearest(thread, (one.id for one in threads(saver)))
-        raise Problem(f"there is no thread {thread!r}", hint=hint)
+    """Refuse a thread, or a checkpoint of it, that the database does not hold."""
+    settings = config["configurable"]
+    with suppress(UnknownCheckpointError):
+        if saver.get_tuple(config) is not None:
+            return
+    thread, checkpoint = settings["thread_id"], settings.get("checkpoint_id")
+    if checkpoint is not None:
+        require_thread(saver, {"configurable": {"thread_id": thread}})
+        raise Problem(
+            f"thread {thread!r} has no checkpoint {checkpoint!r}",
+            hint=f"`towpath history --thread {thread}` lists them",
+        )
+    hint = nearest(thread, (one.id for one in threads(saver)))
+    raise Problem(f"there is no thread {thread!r}", hint=hint)

@@ -33,6 +33,11 @@ def load_graph(target: str) -> Any:
         place, attribute = target, ""
     module = load_module(place)
     found = lookup(module, place, attribute or only_graph(module, place))
+    if isinstance(found, type):
+        raise Problem(
+            f"{target!r} is a class, not a graph",
+            hint=nearest(attribute, graphs_in(module)),
+        )
     graph = call_factory(found, target) if callable(found) else found
     if not (is_compiled(graph) or is_builder(graph)):
         raise Problem(

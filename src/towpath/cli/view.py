@@ -2,7 +2,8 @@
 
 Results and the chunks of streams that were asked for go to standard output;
 progress goes to standard error, so that a pipe gets the first without the second.
-With `--json`, standard output carries everything and standard error nothing.
+With `--json`, standard output carries everything, and standard error only what the
+nodes of the graph print.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import IO, Any, Protocol, Self
 
 import click
 from rich.console import Console, Group, RenderableType
@@ -25,7 +26,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 
 from towpath.cli.outcome import Outcome, explain
-from towpath.cli.plain import to_json, to_plain
+from towpath.cli.output import emit
+from towpath.cli.plain import outline, to_json, to_plain
 from towpath.cli.tally import Namespace, Row, Tally, path
 
 
@@ -53,8 +55,9 @@ class View(Protocol):
 class JsonView:
     """One JSON object per line, for programs."""
 
-    def __init__(self, modes: Sequence[str]) -> None:
+    def __init__(self, modes: Sequence[str], results: IO[str]) -> None:
         self.modes = modes
+        self.results = results
 
     def __enter__(self) -> Self:
         """Begin; there is nothing to set up."""
@@ -66,7 +69,7 @@ class JsonView:
     def chunk(self, ns: Namespace, mode: str, chunk: Any) -> None:
         """Print the chunk if its mode was asked for."""
         if mode in self.modes:
-            click.echo(to_json({"type": mode, "ns": ns, "data": chunk}))
+            emit(to_json({"type": mode, "ns": ns, "data": chunk}), self.results)
 
     def end(self, outcome: Outcome) -> None:
         """Print the outcome as the last line."""
@@ -80,16 +83,19 @@ class JsonView:
         }
         if (error := outcome.error) is not None:
             last["error"] = error_fields(error)
-        click.echo(to_json(last))
+        emit(to_json(last), self.results)
 
 
 class LineView:
     """Plain lines, for logs and pipes."""
 
-    def __init__(self, modes: Sequence[str], step: int, resume: str) -> None:
+    def __init__(
+        self, modes: Sequence[str], tally: Tally, resume: str, *, asks: bool = False
+    ) -> None:
         self.modes = modes
-        self.tally = Tally(step)
+        self.tally = tally
         self.resume = resume
+        self.asks = asks
         self.started = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -120,8 +126,8 @@ class LineView:
         """Print one line about a task that ended."""
         counts = f" {row.done}/{row.total}" if row.total > 1 else ""
         how = "asks" if task.get("interrupts") else "done"
-        if error := task.get("error"):
-            how = f"failed: {error}"
+        if task.get("error"):
+            how = "failed"  # the end of the run tells why
         self.progress(f"step {self.tally.step}: {row.name}{counts} {how}")
 
     def end(self, outcome: Outcome) -> None:
@@ -130,13 +136,28 @@ class LineView:
         if outcome.error is not None:
             for line in explain(outcome.error):
                 self.progress(line)
-            self.progress(f"failed after {spent}; go on with: {self.resume}")
+            self.progress(
+                "no node ran: the input was refused; `towpath run` takes another one"
+                if outcome.status == "refused"
+                else f"failed after {spent}; go on with: {self.resume}"
+            )
         elif outcome.status == "waiting":
             self.result("\n".join(map(question_text, outcome.questions)))
-            self.progress(self.waiting_text(outcome))
+            if not (self.asks and outcome.questions):
+                self.progress(self.waiting_text(outcome))
         else:
-            self.result(to_json(outcome.values, indent=2))
+            self.result(self.values_text(outcome.values))
             self.progress(f"done in {spent} (thread {outcome.thread})")
+
+    def values_text(self, values: Any) -> str:
+        """Write the values: whole for a pipe, and no longer than a screen."""
+        text = to_json(values, indent=2)
+        size = shutil.get_terminal_size()
+        if not sys.stdout.isatty() or text.count("\n") < max(size.lines, 24):
+            return text
+        words = shlex.split(self.resume)
+        words[words.index("resume")] = "state"
+        return f"{outline(values, size.columns)}\nall of it: {shlex.join(words)}"
 
     def waiting_text(self, outcome: Outcome) -> str:
         """Say what the run waits for and how it goes on."""
@@ -156,14 +177,16 @@ class LineView:
     def result(self, text: str) -> None:
         """Print for programs and people."""
         if text:
-            click.echo(text)
+            emit(text)
 
 
 class LiveView(LineView):
     """A live table of the running step below the lines of the finished ones."""
 
-    def __init__(self, modes: Sequence[str], step: int, resume: str) -> None:
-        super().__init__(modes, step, resume)
+    def __init__(
+        self, modes: Sequence[str], tally: Tally, resume: str, *, asks: bool = False
+    ) -> None:
+        super().__init__(modes, tally, resume, asks=asks)
         self.console = Console(stderr=True)
         self.spinner = Spinner("dots")
         self.step_started = self.started
@@ -188,7 +211,7 @@ class LiveView(LineView):
     def task(self, ns: Namespace, task: Mapping[str, Any]) -> None:
         """Keep the line of a step when the next one opens."""
         if "triggers" in task:
-            if not ns and not self.tally.running:
+            if self.tally.opens(ns, task):
                 self.close_step()
             self.tally.start(ns, task)
         else:
@@ -196,8 +219,8 @@ class LiveView(LineView):
 
     def finished(self, row: Row, task: Mapping[str, Any]) -> None:
         """Leave it to the table, unless the task failed."""
-        if error := task.get("error"):
-            self.progress(f"step {self.tally.step}: {row.name} failed: {error}")
+        if task.get("error"):
+            self.progress(f"step {self.tally.step}: {row.name} failed")
 
     def close_step(self) -> None:
         """Turn the table of the step into a line."""
@@ -212,9 +235,8 @@ class LiveView(LineView):
         """Draw the running step."""
         table = Table.grid(padding=(0, 2))
         for row in list(self.tally.rows.values())[-20:]:
-            ended = row.done + row.failed + row.waiting
-            bar = ProgressBar(total=max(row.total, 1), completed=ended, width=24)
-            table.add_row(f"  {row.name}", bar, f"{ended}/{row.total}")
+            bar = ProgressBar(total=max(row.total, 1), completed=row.ended, width=24)
+            table.add_row(f"  {row.name}", bar, f"{row.ended}/{row.total}")
         spent = time.monotonic() - self.started
         self.spinner.update(text=f"step {self.tally.step}  {spent:.1f} s")
         return Group(self.spinner, table)
@@ -229,10 +251,10 @@ class LiveView(LineView):
             return
         if self.live.is_started and self.live.console.is_terminal:
             self.live.stop()
-            click.echo(text)
+            emit(text)
             self.live.start(refresh=True)
         else:
-            click.echo(text)
+            emit(text)
 
 
 def question_fields(question: Any) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from towpath.cli.problem import Problem
+from towpath.context import RunnableConfig
 
 
 def read_json(option: str, text: str) -> Any:
@@ -39,7 +41,10 @@ def json_hint(source: str) -> str:
 
 
 def read_config(pairs: Iterable[str], thread: str) -> dict[str, Any]:
-    """Merge `--config` words: JSON objects, or `name=value` for `configurable`."""
+    """Merge `--config` words: JSON objects, or `name=value`.
+
+    A name that every config may have goes beside `configurable`, others into it.
+    """
     config: dict[str, Any] = {}
     configurable: dict[str, Any] = {}
     for pair in pairs:
@@ -58,8 +63,20 @@ def read_config(pairs: Iterable[str], thread: str) -> dict[str, Any]:
                 raise Problem(
                     f"--config {pair!r} is neither name=value nor a JSON object"
                 )
-            configurable[name] = loose(value)
+            home = config if is_option(name) else configurable
+            home[name] = loose(value)
     return {**config, "configurable": {**configurable, "thread_id": thread}}
+
+
+def is_option(name: str) -> bool:
+    """Tell an option of the run from a value for `configurable`."""
+    known = RunnableConfig.__annotations__.keys() - {"configurable"}
+    if name not in known and (near := get_close_matches(name, known, 1, 0.9)):
+        raise Problem(
+            f"--config: {name!r} looks like {near[0]!r} misspelt",
+            hint=f'if it is none, write \'{{"configurable": {{"{name}": ...}}}}\'',
+        )
+    return name in known
 
 
 def loose(text: str) -> Any:
@@ -104,6 +121,12 @@ def looks_like_json(word: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def known_answers(question: object) -> str | None:
+    """Return what a question says can be answered to it."""
+    known = question.get("answers") if isinstance(question, Mapping) else None
+    return known if isinstance(known, str) else None
 
 
 def only_question(ids: Sequence[str]) -> str:
