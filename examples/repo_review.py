@@ -44,7 +44,7 @@ BYTES_MAX = 4_000_000
 FILES_MAX = 50_000
 FUNCTION_LINES_MAX = 60
 MODULE_LINES_MAX = 600
-ASKED_MAX = 30
+ASKED_MAX = 15
 SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages"}
 
 
@@ -425,7 +425,7 @@ def choose(state: Review) -> dict[str, list[int]]:
     if not ranked:
         return {"kept": []}
     asked = ranked[:ASKED_MAX]
-    few = f" (the first {ASKED_MAX} are shown)" if len(ranked) > ASKED_MAX else ""
+    few = ", of which these matter most," if len(ranked) > ASKED_MAX else ""
     question: dict[str, Any] = {
         "question": f"Which of {len(ranked)} findings{few} go into the report?",
         "answers": 'all, none, or numbers such as "1,3-5"',
@@ -435,7 +435,7 @@ def choose(state: Review) -> dict[str, list[int]]:
     }
     while True:
         try:
-            return {"kept": chosen(interrupt(question), len(ranked))}
+            return {"kept": chosen(interrupt(question), len(asked), len(ranked))}
         except ChoiceError as error:
             question = {**question, "problem": str(error)}
 
@@ -444,8 +444,8 @@ class ChoiceError(ValueError):
     """An answer that names no findings."""
 
 
-def chosen(answer: object, count: int) -> list[int]:
-    """Read an answer: `all`, `none`, numbers and ranges, or a list of numbers."""
+def chosen(answer: object, shown: int, count: int) -> list[int]:
+    """Read an answer: `all`, `none`, or numbers and ranges of what was shown."""
     text = ",".join(map(str, answer)) if isinstance(answer, list) else str(answer)
     text = text.strip().lower()
     if text in {"all", "true", "yes", "y", ""} and answer != []:
@@ -458,8 +458,8 @@ def chosen(answer: object, count: int) -> list[int]:
         if match is None:
             raise ChoiceError(f"{part!r} is not a number, a range, all or none")
         first, last = int(match[1]), int(match[2] or match[1])
-        if not 1 <= first <= last <= count:
-            raise ChoiceError(f"{part!r} is not between 1 and {count}")
+        if not 1 <= first <= last <= shown:
+            raise ChoiceError(f"{part!r} is not between 1 and {shown}")
         kept.update(range(first, last + 1))
     return sorted(kept)
 
@@ -623,10 +623,19 @@ def ask(question: Mapping[str, Any], *, yes: bool) -> str:
     """Answer a question of the graph: by a person, or with everything."""
     if yes:
         return "all"
-    print("", *question["options"], "", sep="\n")
+    width = shutil.get_terminal_size().columns
+    # One line each: what scrolls away cannot be chosen from.
+    print("", *(shortened(one, width) for one in question["options"]), "", sep="\n")
     if "problem" in question:
         print(question["problem"])
     return input(f"{question['question']} ({question['answers']}) [all] ") or "all"
+
+
+def shortened(line: str, width: int) -> str:
+    """Cut a line that would wrap; a pipe gets it whole."""
+    if len(line) < width or not sys.stdout.isatty():
+        return line
+    return f"{line[: width - 5]} ..."
 
 
 def review(app: Any, args: argparse.Namespace) -> int:
@@ -638,7 +647,8 @@ def review(app: Any, args: argparse.Namespace) -> int:
         print(f"thread {args.thread} is reviewing {path}: use another --thread")
         return 2
     print(f"{'going on with' if before.next else 'reviewing'} {path}")
-    print(f"if stopped, go on with: {resume_command(args)}", flush=True)
+    print("if stopped, run the same again, or go on with:")
+    print(f"  {resume_command(args)}", flush=True)
     if not before.next:
         values = {
             "path": path,
@@ -697,7 +707,8 @@ def main(words: list[str] | None = None) -> int:
         try:
             return review(graph.compile(checkpointer=saver), args)
         except (KeyboardInterrupt, EOFError):
-            print(f"\nstopped; go on with: {resume_command(args)}")
+            print("\nstopped; run the same again, or go on with:")
+            print(f"  {resume_command(args)}")
             return 130
 
 
