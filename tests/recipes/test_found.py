@@ -349,3 +349,29 @@ def test_updates_may_be_tuples() -> None:
     app = saved((START, "a"), ("a", "b"), a=says("a"), b=says("b"))
     app.bulk_update_state(THREAD, [[({"log": ["x"]}, "a")], [StateUpdate({}, "b")]])
     assert {"log": ["x"]} == app.get_state(THREAD).values
+
+
+def test_a_slip_in_a_config_or_an_option_is_told() -> None:
+    app = build((START, "a"), a=says("a")).compile()
+    with pytest.raises(TowpathError, match="recursion_limit"):
+        app.invoke({"log": []}, {"recursion_limt": 3})
+    with pytest.raises(TypeError, match=r"invoke\(\).*stream_mode"):
+        app.invoke({"log": []}, stream_mod="values")
+
+
+def test_a_schema_that_is_no_class_is_refused() -> None:
+    with pytest.raises(InvalidGraphError, match="schema"):
+        StateGraph({"log": []})  # type: ignore[arg-type]
+
+
+def test_the_former_name_of_durability_is_taken() -> None:
+    app = saved((START, "a"), a=says("a"))
+    with pytest.warns(DeprecationWarning, match="durability"):
+        app.invoke({"log": []}, THREAD, checkpoint_during=False)
+    assert 1 == len(list(app.get_state_history(THREAD)))
+
+
+def test_graphs_show_what_they_hold() -> None:
+    graph = build((START, "a"), a=says("a"))
+    assert "a" in repr(graph)
+    assert "a" in repr(graph.compile())

@@ -86,6 +86,11 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         context_schema = given.get("context_schema", context_schema)
         input_schema = given.get("input_schema", input_schema)
         output_schema = given.get("output_schema", output_schema)
+        if isinstance(state_schema, dict | list | tuple | set | str | int | float):
+            raise InvalidGraphError(
+                f"the state schema is a class, not {state_schema!r}",
+                hint="a TypedDict, a dataclass, a pydantic model, or a plain type",
+            )
         self.blueprint = Blueprint(
             state_schema,
             input_schema or state_schema,
@@ -166,6 +171,9 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         for schema in self.blueprint.all_schemas():
             found.update(class_channels(schema).managed)
         return found
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(self.nodes) or 'no nodes yet'}>"
 
     # -- declaring ------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from towpath.constants import CONF
 from towpath.context import RunnableConfig
-from towpath.errors import TowpathError
+from towpath.errors import TowpathError, nearest
 
 KEYS: Final = frozenset(RunnableConfig.__annotations__)
 
@@ -54,6 +54,10 @@ def check(config: Any) -> None:
             f"a config is a dict, not {config!r}",
             hint="for example {'configurable': {'thread_id': '1'}}",
         )
+    for key in config:
+        # Keys of others' making may travel along; a slip of the pen may not.
+        if key not in KEYS and (near := nearest(key, KEYS)):
+            raise InvalidConfigError(f"a config has no key {key!r}", hint=near)
     for key in ("metadata", CONF):
         if not isinstance(config.get(key) or {}, Mapping):
             raise InvalidConfigError(f"config[{key!r}] is a dict, not {config[key]!r}")

@@ -17,7 +17,7 @@ from towpath.pregel.finish import arun, astream_run, run, stream_run
 from towpath.pregel.nodes import NodeBuilder, PregelNode
 from towpath.pregel.protocol import PregelProtocol
 from towpath.pregel.raw import RawGraph
-from towpath.pregel.runs import Options, prepare_run
+from towpath.pregel.runs import Options, extras, prepare_run
 from towpath.pregel.schemas import SchemaVerbs
 from towpath.pregel.states import StateVerbs
 from towpath.runtime import RunControl
@@ -164,6 +164,10 @@ class Pregel(
         specs = self.plan_of_graph.nodes.values()
         return {s.name: s.error_handler for s in specs if s.error_handler}
 
+    def __repr__(self) -> str:
+        nodes = [s.name for s in self.plan_of_graph.nodes.values() if not s.hidden]
+        return f"<{type(self).__name__} {self.name!r}: {', '.join(nodes)}>"
+
     def copy(self, update: Mapping[str, Any] | None = None) -> Self:
         """A graph like this one with some attributes replaced."""
         twin = object.__new__(type(self))
@@ -218,7 +222,8 @@ class Pregel(
         """
         options = Options(
             context, stream_mode, print_mode, output_keys, interrupt_before,
-            interrupt_after, durability, control, version=version, **kwargs,
+            interrupt_after, durability, control, version=version,
+            **extras("invoke", kwargs),
         )  # fmt: skip
         return run(self, input, config, options)
 
@@ -241,7 +246,8 @@ class Pregel(
         """Async twin of `invoke`."""
         options = Options(
             context, stream_mode, print_mode, output_keys, interrupt_before,
-            interrupt_after, durability, control, version=version, **kwargs,
+            interrupt_after, durability, control, version=version,
+            **extras("ainvoke", kwargs),
         )  # fmt: skip
         return await arun(self, input, config, options)
 
@@ -277,7 +283,8 @@ class Pregel(
         """
         options = Options(
             context, stream_mode, print_mode, output_keys, interrupt_before,
-            interrupt_after, durability, control, subgraphs, debug, version, **kwargs,
+            interrupt_after, durability, control, subgraphs, debug, version,
+            **extras("stream", kwargs),
         )  # fmt: skip
         return stream_run(prepare_run(self, input, config, options, streams=True))
 
@@ -302,7 +309,8 @@ class Pregel(
         """Async twin of `stream`."""
         options = Options(
             context, stream_mode, print_mode, output_keys, interrupt_before,
-            interrupt_after, durability, control, subgraphs, debug, version, **kwargs,
+            interrupt_after, durability, control, subgraphs, debug, version,
+            **extras("astream", kwargs),
         )  # fmt: skip
         return astream_run(prepare_run(self, input, config, options, streams=True))
 

@@ -8,6 +8,7 @@ passes up what it asks.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,6 +30,7 @@ from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.schema import shape_of
 from towpath.step.tasks import lasting_ns
+from towpath.warnings import LangGraphDeprecatedSinceV10
 
 SERIAL: Final = itertools.count(1)
 PROCESS: Final = f"{id(SERIAL):x}"
@@ -49,6 +51,7 @@ class Options:
     subgraphs: bool = False
     debug: bool | None = None
     version: Any = "v1"
+    during: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant.
@@ -57,7 +60,33 @@ class Options:
             InvalidConfigError: an option that does not exist (TP-610).
         """
         choice("durability", self.durability, (None, "sync", "async", "exit"))
+        if self.durability is None and self.during is not None:
+            self.durability = "async" if self.during else "exit"
         choice("version", self.version, ("v1", "v2"))
+
+
+def extras(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that a verb takes beyond those it names.
+
+    Raises:
+        TypeError: it takes none of that name.
+    """
+    taken = dict(given)
+    if "checkpoint_during" in taken:
+        during = taken.pop("checkpoint_during")
+        warnings.warn(
+            "`checkpoint_during` is deprecated. Please use `durability` instead.",
+            LangGraphDeprecatedSinceV10,
+            stacklevel=4,
+        )
+        taken["during"] = during
+    for name in taken:
+        if name not in ("subgraphs", "debug", "during"):
+            near = nearest(name, Options.__slots__).strip()
+            raise TypeError(
+                f"{where}() got an unexpected keyword argument {name!r}. {near}".strip()
+            )
+    return taken
 
 
 def choice(name: str, given: Any, known: tuple[Any, ...]) -> None:
@@ -413,4 +442,4 @@ def check_colour(request: Request) -> None:
         )
 
 
-__all__ = ["Options", "Run", "check_colour", "connect", "prepare_run"]
+__all__ = ["Options", "Run", "check_colour", "connect", "extras", "prepare_run"]
