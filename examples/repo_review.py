@@ -625,10 +625,13 @@ def ask(question: Mapping[str, Any], *, yes: bool) -> str:
         return "all"
     width = shutil.get_terminal_size().columns
     # One line each: what scrolls away cannot be chosen from.
-    print("", *(shortened(one, width) for one in question["options"]), "", sep="\n")
+    print(f"\n? {question['question']}")
+    print(
+        *(f"    {shortened(one, width - 4)}" for one in question["options"]), sep="\n"
+    )
     if "problem" in question:
-        print(question["problem"])
-    return input(f"{question['question']} ({question['answers']}) [all] ") or "all"
+        print(f"  problem: {question['problem']}")
+    return input(f"answer ({question['answers']}) [all]: ") or "all"
 
 
 def shortened(line: str, width: int) -> str:

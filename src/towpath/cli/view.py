@@ -27,7 +27,7 @@ from rich.table import Table
 
 from towpath.cli.outcome import Outcome, explain
 from towpath.cli.output import emit
-from towpath.cli.plain import outline, to_json, to_plain
+from towpath.cli.plain import cut, outline, to_json, to_plain
 from towpath.cli.tally import Namespace, Row, Tally, path
 
 
@@ -263,7 +263,10 @@ def question_fields(question: Any) -> dict[str, Any]:
 
 
 def question_text(question: Any) -> str:
-    """Write an open question for a person, its options one to a line."""
+    """Write an open question for a person, its options one to a line.
+
+    In a terminal no option takes more: what scrolls away cannot be chosen from.
+    """
     value = to_plain(question.value)
     if isinstance(value, str):
         return f"? {value}  [{question.id}]"
@@ -272,14 +275,20 @@ def question_text(question: Any) -> str:
     lines = [f"? {value.pop('question')}  [{question.id}]"]
     for name, item in value.items():
         if isinstance(item, list):
-            lines += [
-                f"    {one if isinstance(one, str) else to_json(one)}" for one in item
-            ]
+            lines += map(option_line, item)
         else:
             lines.append(
                 f"  {name}: {item if isinstance(item, str) else to_json(item)}"
             )
     return "\n".join(lines)
+
+
+def option_line(option: object) -> str:
+    """Write an option of a question."""
+    line = f"    {option if isinstance(option, str) else to_json(option)}"
+    if not sys.stdout.isatty():
+        return line
+    return cut(line, width=shutil.get_terminal_size().columns)
 
 
 def error_fields(error: BaseException) -> dict[str, Any]:
