@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_run_prints_the_result_and_exits_with_0(towpath):
@@ -381,3 +387,18 @@ def test_the_database_is_sqlite(towpath):
     towpath.run("straight", {"count": 1}, "t", "--db", "x.db")
     with closing(sqlite3.connect("x.db")) as connection:
         assert ("ok",) == connection.execute("pragma integrity_check").fetchone()
+
+
+@pytest.mark.slow
+def test_a_reader_that_leaves_ends_the_program_quietly(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    program = subprocess.Popen(
+        [sys.executable, "-m", "towpath.cli", "state", "--thread", "t"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    program.stdout.close()
+    assert b"" == program.stderr.read()
+    program.stderr.close()
+    assert 141 == program.wait(60)

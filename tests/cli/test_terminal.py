@@ -67,3 +67,26 @@ def test_run_shows_steps_live(towpath):
     assert 0 == code, shown
     assert "step 1: add (" in shown
     assert "\x1b[?25l" in shown, "a live display hides the cursor"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_long_state_is_cut_in_a_terminal_and_whole_in_a_pipe(towpath):
+    seen = list(range(200))
+    assert 0 == towpath.run("straight", {"count": 1, "seen": seen}, "t").exit_code
+    words = ["resume", "graphs.py:straight", "--thread", "t"]
+    code, shown = converse(towpath.folder, words, {})
+    assert 0 == code, shown
+    assert "count: 2\r\nseen: [0, 1, 2" in shown
+    assert "199" not in shown
+    assert "state graphs.py:straight --thread t" in shown
+    assert "199" in towpath(*words).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_step_that_only_asked_is_not_shown_as_finished(towpath):
+    words = ["run", "graphs.py:asking", "--input", '{"count": 1}', "--thread", "t"]
+    code, shown = converse(towpath.folder, words, {})
+    assert 3 == code, shown
+    assert "step 2: ask asks (" in shown
