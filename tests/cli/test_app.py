@@ -245,8 +245,7 @@ def test_a_refused_input_leaves_no_thread_behind(towpath, last, wrong):
 def test_a_refused_input_does_not_spoil_a_thread_that_was_there(towpath):
     towpath.run("straight", {"count": 1}, "t")
     assert 2 == towpath.run("straight", {"zz": 1}, "t").exit_code
-    assert "\tinput refused\t" in towpath("threads").stdout
-    assert "the input was refused" in towpath.resume("straight", "t").stderr
+    assert "\tdone\t" in towpath("threads").stdout
     done = towpath.run("straight", {"count": 5}, "t")
     assert 0 == done.exit_code, done.stderr
     assert 6 == json.loads(done.stdout)["count"]

@@ -65,7 +65,10 @@ def test_pure_rooms_have_no_clock_thread_loop_or_storage(room):
     ("library", "rooms"),
     [
         # Handlers derive from a class of langchain_core where it is installed.
-        ("langchain_core", {"callbacks", "compat", "graph", "integrations", "prebuilt"}),
+        (
+            "langchain_core",
+            {"callbacks", "compat", "graph", "integrations", "prebuilt"},
+        ),
         ("ormsgpack", {"checkpoint"}),
         ("click", {"cli"}),
         ("rich", {"cli"}),

@@ -11,6 +11,7 @@ import traceback
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import click
@@ -156,6 +157,9 @@ def run(
                 hint="`towpath resume` goes on with it; --abandon starts anew",
             )
         outcome = session.run(value)
+        if outcome.status == "failed" and session.snapshot() == before:
+            # Refused before anything of it was stored: the thread is as it was.
+            outcome = replace(outcome, status="refused")
         if outcome.status == "refused" and before.created_at is None:
             # A typo leaves no thread behind.
             session.saver.delete_thread(session.request.thread)

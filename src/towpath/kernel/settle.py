@@ -266,7 +266,8 @@ class Round:
         """Raise what ended the round, the other failures attached."""
         assert self.why is not None
         yield from self.session.release_late()
-        attach(self.why, [t.error for t in self.session.failures if t.error])
+        if self.session.plan.semantics.attach_failures:
+            attach(self.why, [t.error for t in self.session.failures if t.error])
         raise self.why
 
 

@@ -9,6 +9,7 @@ an input or an answer is found before anything is written.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from towpath.constants import INPUT, INTERRUPT, NULL_TASK_ID, RESUME, START
@@ -37,7 +38,7 @@ from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
 from towpath.step.state import CARRIED, State, open_state
 from towpath.step.tasks import Origin, Task, Write, path_key
-from towpath.step.writes import TO, command_writes, fresh_values
+from towpath.step.writes import TO, command_writes, fresh_values, updates_of
 from towpath.types import Command, Interrupt
 
 OUTSIDE = NodeSpec(INPUT, None, (), NOTHING, hidden=True)
@@ -208,11 +209,31 @@ def take_input(session: Session, discarded: Sequence[Task] = ()) -> Program[None
     given = isolate(given) if plan.semantics.isolate_state else given
     outside = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
     outside.writes = input_writes(plan, given)
+    if session.saver is not None and plan.semantics.undeclared_keys == "error":
+        check_input(plan, state, given)
     apply(plan, state, [*discarded, outside])
     if session.saver is not None:
         yield from session.commit("input")
     else:
         state.step += 1
+
+
+def check_input(plan: Plan, state: State, given: Any) -> None:
+    """Refuse input that the state cannot take before anything of it is stored.
+
+    The entry node would find it out a moment later; then the thread would
+    already have the input in its history.
+    """
+    entry = plan.nodes.get(START)
+    if entry is not None and plan.take is None:
+        writes = updates_of(plan, entry, given)
+        try:
+            fresh_values(plan, state, [w for w in writes if w[0] in plan.key_set])
+        except Exception as error:
+            with suppress(Exception):  # users' exceptions may refuse notes
+                keys = ", ".join(f"`{key}`" for key, _ in writes)
+                error.add_note(f"While folding the input into {keys}")
+            raise
 
 
 def input_writes(plan: Plan, given: Any) -> list[Write]:

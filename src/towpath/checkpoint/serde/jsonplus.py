@@ -12,6 +12,7 @@ from towpath.checkpoint.serde.langchain import register_langchain
 from towpath.checkpoint.serde.own import register_own
 from towpath.checkpoint.serde.registry import register
 from towpath.errors import DeserializationError
+from towpath.semantics import default
 
 register_own()
 register_langchain()
@@ -28,7 +29,8 @@ VALUE: Final = "tp1"
 class JsonPlusSerializer(SerializerProtocol):
     """Encodes values exactly, or raises; decodes only what is registered.
 
-    With `learn`, a dataclass, model, enum or named tuple that nobody registered
+    With `learn` (the default under the LANGGRAPH preset), a class of data (a
+    dataclass, model, enum or named tuple) that nobody registered
     is registered when it is first encoded. That suits storage which does not
     outlive the program; otherwise leave it off, and learn of a missing
     registration when the value is written rather than when it is needed.
@@ -40,7 +42,7 @@ class JsonPlusSerializer(SerializerProtocol):
     def __init__(
         self,
         *,
-        learn: bool = False,
+        learn: bool | None = None,
         pickle_fallback: bool = False,
         allowed_json_modules: Iterable[tuple[str, ...]] | Literal[True] | None = None,  # noqa: ARG002
         allowed_msgpack_modules: Iterable[Any] | Literal[True] | None = None,  # noqa: ARG002
@@ -52,7 +54,8 @@ class JsonPlusSerializer(SerializerProtocol):
                 "stored. Register the type with towpath.checkpoint.serde.register",
                 stacklevel=2,
             )
-        self._codec = _LEARNING if learn else _STRICT
+        learns = not default().strict_codec if learn is None else learn
+        self._codec = _LEARNING if learns else _STRICT
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         """Encode a value.
