@@ -198,7 +198,8 @@ class Player:
             return
         self._note("edit", self._ids().value(self._snapshot()))
         if edit.proceed:
-            self._run(None, self.config if edit.back == 0 else updated)
+            limit = {"recursion_limit": self.script.recursion_limit}
+            self._run(None, self.config if edit.back == 0 else {**updated, **limit})
 
     def _steer(self, values: Any, goto: str) -> None:
         # A jump while paused: the peer's thread is inconsistent afterwards.
