@@ -116,7 +116,7 @@ class PlanMaker:
             context_schema=blueprint.context_schema,
             input_schema=blueprint.input_schema,
             output_schema=blueprint.output_schema,
-            **tables(channels, nodes),
+            **tables(channels, nodes, self.keys),
             **options,
         )
 

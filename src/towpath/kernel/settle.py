@@ -54,7 +54,9 @@ def settle(session: Session, tasks: Sequence[Task]) -> Program[None]:
     if len(arrived) == len(tasks) == 1:
         (task,) = tasks
         if arrived[0] is task and task.error is None and not task.halted:
-            yield from done(session, task, last=True)
+            task.done = True
+            if session.saver is not None or session.tells or task.cache_key:
+                yield from done(session, task, last=True)
             return
     round_ = Round(session, tasks)
     while True:

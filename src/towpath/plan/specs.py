@@ -111,8 +111,9 @@ class NodeSpec:
 class Plan:
     """A compiled graph as plain tables.
 
-    `fleeting` are the ticking channels that are empty after any step that does
-    not write them; `isolated` repeats a switch of the semantics.
+    `signals` are the channels that only wake nodes: written, they are on for one
+    step, and no key of the state shows them. `isolated` repeats a switch of the
+    semantics.
     """
 
     name: str
@@ -133,7 +134,7 @@ class Plan:
     joins: tuple[JoinSpec, ...]
     semantics: Semantics
     isolated: bool = False
-    fleeting: frozenset[str] = frozenset()
+    signals: frozenset[str] = frozenset()
     untracked: frozenset[str] = frozenset()
     validate: Callable[[str, Any], Any] | None = None
     interrupt_before: frozenset[str] | str = frozenset()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from towpath.channels.base import BaseChannel
@@ -12,7 +12,9 @@ from towpath.plan.specs import NodeSpec
 
 
 def tables(
-    channels: Mapping[str, BaseChannel[Any, Any, Any]], nodes: Mapping[str, NodeSpec]
+    channels: Mapping[str, BaseChannel[Any, Any, Any]],
+    nodes: Mapping[str, NodeSpec],
+    keys: Collection[str],
 ) -> dict[str, Any]:
     """Fields of a `Plan`: who listens to what, and what channels want to be told."""
     kinds = {key: type(channel) for key, channel in channels.items()}
@@ -33,5 +35,9 @@ def tables(
         "untracked": frozenset(
             k for k, kind in kinds.items() if kind is UntrackedValue
         ),
-        "fleeting": frozenset(k for k, kind in kinds.items() if kind is EphemeralValue),
+        "signals": frozenset(
+            key
+            for key, channel in channels.items()
+            if type(channel) is EphemeralValue and not channel.guard and key not in keys
+        ),
     }

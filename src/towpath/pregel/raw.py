@@ -93,7 +93,7 @@ class RawGraph:
             inlets=frozen(self.input_channels),
             take=Inlet(frozen(self.input_channels), semantics),
             told=None if self.stream_channels is None else frozen(self.stream_channels),
-            **tables(channels, nodes),
+            **tables(channels, nodes, keys),
         )
 
     def spec(

@@ -13,15 +13,16 @@ from contextlib import suppress
 from typing import Any
 
 from towpath.constants import MISSING
-from towpath.errors import ConcurrentUpdateError, EmptyChannelError
+from towpath.errors import ConcurrentUpdateError
 from towpath.plan import Plan
-from towpath.step.state import COPIED, State, mirror
+from towpath.step.state import State, mirror
 from towpath.step.tasks import Task, in_fold_order
 
 
 def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
     """Fold one superstep's writes into the state."""
-    tasks = in_fold_order(tasks)
+    if len(tasks) > 1:
+        tasks = in_fold_order(tasks)
     version = state.bump(state.top, None)
     counts = consume(plan, state, tasks, version)
     grouped: dict[str, list[Any]] = {}
@@ -53,7 +54,10 @@ def consume(plan: Plan, state: State, tasks: Sequence[Task], version: Any) -> bo
         if not triggers:
             continue
         counts = True
-        saw = {t: versions[t] for t in triggers if t in versions}
+        saw = {}
+        for trigger in triggers:
+            if trigger in versions:
+                saw[trigger] = versions[trigger]
         if saw:
             name = task.name
             old = seen.get(name)
@@ -76,10 +80,17 @@ def fold(
     updated: set[str] = set()
     channels, values, keys = state.channels, state.values, plan.key_set
     versions, touched_now = state.versions, state.changed
-    ticking, live = plan.ticking, state.live
+    ticking, live, signals = plan.ticking, state.live, plan.signals
     for name, writes in grouped.items():
         channel = channels.get(name)
         if channel is None:
+            continue
+        if name in signals:
+            channel.value = writes[-1]  # type: ignore[attr-defined] # as its update does
+            versions[name] = version
+            touched_now.add(name)
+            updated.add(name)
+            live.add(name)
             continue
         try:
             changed = channel.update(writes)
@@ -93,15 +104,9 @@ def fold(
         versions[name] = version
         touched_now.add(name)
         if name in keys:
-            try:
-                value = values[name] = channel.get()
-            except EmptyChannelError:
-                values.pop(name, None)
+            mirror(state, name)
+            if name not in values:
                 continue
-            if type(value) in COPIED:
-                state.containers.add(name)
-            elif name in state.containers:
-                state.containers.discard(name)
         elif not channel.is_available():
             continue
         updated.add(name)
@@ -132,7 +137,7 @@ def tick(
     live = state.live
     for name in [name for name in live if name not in grouped]:
         channel = state.channels[name]
-        if name in plan.fleeting and name not in plan.key_set:
+        if name in plan.signals:
             channel.value = MISSING  # type: ignore[attr-defined] # what its update does
             state.versions[name] = version
             state.changed.add(name)

@@ -52,7 +52,14 @@ def due(state: State, spec: NodeSpec) -> tuple[str, ...]:
     """The triggers of a node, if any of them makes it due."""
     triggers = spec.triggers
     if len(triggers) == 1:
-        return triggers if fires(state, spec.name, triggers[0]) else ()
+        trigger = triggers[0]
+        version = state.versions.get(trigger)
+        if version is None:
+            return ()
+        seen = state.seen.get(spec.name)
+        if seen is not None and trigger in seen and not version > seen[trigger]:
+            return ()
+        return triggers if state.channels[trigger].is_available() else ()
     return triggers if any(fires(state, spec.name, t) for t in triggers) else ()
 
 

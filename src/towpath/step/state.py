@@ -113,7 +113,7 @@ def mirror(state: State, name: str) -> None:
     else:
         if type(value) in COPIED:
             state.containers.add(name)
-        else:
+        elif name in state.containers:
             state.containers.discard(name)
 
 
