@@ -35,14 +35,14 @@ def played(plot: Plot, **options: Any) -> list[Any]:
     return Player(OURS, *plot, **options).play()
 
 
-@examples(100)
+@examples(150)
 @given(plot=plots)
 def test_both_colours_show_the_same(plot: Plot) -> None:
     """A blocking and an asyncio run differ in nothing that can be observed."""
     assert played(plot) == played(plot, asynchronous=True)
 
 
-@examples(60)
+@examples(100)
 @given(plot=plots)
 def test_savers_show_the_same(plot: Plot) -> None:
     """What a database gives back equals what memory kept."""
@@ -53,7 +53,7 @@ def test_savers_show_the_same(plot: Plot) -> None:
             assert played(plot) == played(plot, saver=kept)
 
 
-@examples(60)
+@examples(100)
 @given(plot=plots, mode=st.sampled_from(MODES))
 def test_a_mode_shows_the_same_alone_as_with_others(plot: Plot, mode: str) -> None:
     """Listening to more changes nothing of what one hears."""
