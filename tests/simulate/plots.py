@@ -218,6 +218,10 @@ class Plot:
             way(layers[-1], names)
             layers.append(names)
         self.end(layers[1:])
+        for when in ("interrupt_before", "interrupt_after"):
+            if self.asks and self.chance(10):
+                options[when] = [self.random.choice(self.random.choice(layers[1:]))]
+                self.told.append(f"{when} {options[when]}")
         return self.builder.compile(**options)
 
     def node(self, name: str, *, lasting: bool) -> None:

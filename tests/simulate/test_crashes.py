@@ -17,8 +17,8 @@ from .plots import INPUT, Plot, factory
 from .settings import seeds
 
 DURABILITIES = ("sync", "async", "exit")
-# Every second place, odd or even by the seed: more graphs for the same time.
-EVERY = 2
+# Of a long conversation not every place: more graphs for the same time.
+PLACES = 24
 
 
 def check(seed: int, durability: str, trouble: Trouble, **plot: Any) -> int:
@@ -33,7 +33,7 @@ def check(seed: int, durability: str, trouble: Trouble, **plot: Any) -> int:
         seed=seed,
         durability=durability,
         trouble=trouble,
-        every=EVERY,
+        at_most=PLACES,
         lag=(0.0, 0.5, 0.9, 1.0)[seed % 4],
     )
     assert report.error is None, f"seed {seed}: {report.error}"
@@ -46,7 +46,7 @@ def check(seed: int, durability: str, trouble: Trouble, **plot: Any) -> int:
 def test_a_resumed_run_ends_as_an_uninterrupted_one(durability: str) -> None:
     """A crash costs only what was not stored; nothing stored is done again."""
     tried = sum(
-        check(seed, durability, "crash", children=1, nodes=5) for seed in seeds(80)
+        check(seed, durability, "crash", children=1, nodes=5) for seed in seeds(70)
     )
     assert tried > 0
 
@@ -54,7 +54,7 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(durability: str) -> None:
 @pytest.mark.parametrize("durability", DURABILITIES)
 @pytest.mark.slow
 def test_a_crash_inside_nested_subgraphs(durability: str) -> None:
-    for seed in seeds(8, start=5_000):
+    for seed in seeds(15, start=5_000):
         check(seed, durability, "crash", children=2, nodes=7)
 
 
@@ -63,7 +63,7 @@ def test_a_crash_inside_nested_subgraphs(durability: str) -> None:
 @pytest.mark.slow
 def test_a_run_goes_on_after_storage_failed(durability: str, trouble: Any) -> None:
     """The n-th call fails, for every n: no hole in the history, nothing lost."""
-    for seed in seeds(40, start=1_000):
+    for seed in seeds(60, start=1_000):
         check(seed, durability, trouble, children=1, nodes=5)
 
 
@@ -74,7 +74,7 @@ def test_a_run_that_is_stopped_keeps_all_that_had_finished(
     durability: str, trouble: Any
 ) -> None:
     """Unlike a crash, a stop loses not even what was left behind the run."""
-    for seed in seeds(20, start=2_000):
+    for seed in seeds(30, start=2_000):
         check(seed, durability, trouble, children=1, nodes=5)
 
 

@@ -29,7 +29,7 @@ GraphFactory = Callable[[Any], Any]
 Answer = Callable[[Any], Any]
 THREAD: Final[Mapping[str, Any]] = {CONF: {"thread_id": "thread"}}
 BROKEN: Final = ("crashed", "failed", "stopped")
-TURNS_MAX: Final = 40
+TURNS_MAX: Final = 100
 
 
 class EndlessError(RuntimeError):
@@ -198,7 +198,7 @@ def crash_everywhere(
     durability: str = "async",
     trouble: Trouble = "crash",
     lag: float = 0.5,
-    every: int = 1,
+    at_most: int | None = None,
     config: Mapping[str, Any] = THREAD,
 ) -> Report:
     """Crash a conversation before each of its commands, and go on each time.
@@ -208,8 +208,8 @@ def crash_everywhere(
     a conversation that ends in an error only what is stored is looked at.
     `trouble` may be another than a crash: the caller closes the stream or
     cancels, or the n-th storage call or read fails. `lag` is the chance that
-    storage behind the run does not move at a command. With `every`, only each
-    n-th effect is a place for trouble. `config` names the thread, and limits.
+    storage behind the run does not move at a command. With `at_most`, so
+    many places are tried, spread evenly. `config` names the thread, and limits.
     """
     report = Report(seed)
 
@@ -222,9 +222,12 @@ def crash_everywhere(
     expected = whole.outcome() if whole.error is None else {}
     report.findings.extend(blamed(None, whole))
     report.places = whole.effects(trouble)
+    every = 1 if at_most is None else max(1, -(-report.places // at_most))
     for number in range(seed % every, report.places, every):
         broken = talk()
         broken.hold(trouble, number)
+        if number % 3 == 0:  # misfortunes never come alone
+            broken.hold("crash", (number * 7 + seed) % (report.places + 1))
         broken.hold()
         report.tried += 1
         report.findings.extend(blamed(number, broken))

@@ -342,6 +342,7 @@ class SimulatedDriver:
         if task.timeout is not None or task.spec.retry:
             task.start_clock(self.clock.now)
         process.life = self.live(process)
+        self.simulation.begun.append(process)
 
     async def live(self, process: Process) -> None:
         """One attempt of one task."""
@@ -498,7 +499,7 @@ def simulate(
         trace.status = "stopped" if stopped else "failed"
     if simulation.dead:
         trace.status, trace.error = "crashed", None
-    simulation.dead = True  # nothing that is left behind may do any more
+    simulation.end()
     return trace
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections import deque
 from collections.abc import Coroutine, Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -163,11 +164,24 @@ class Simulation:
         self.crash_at = crash_at
         self.journal = Journal()
         self.backlog = Backlog(self)
+        self.begun: list[Process] = []
         self.dead = False
 
     def alive(self) -> None:
         if self.dead:
             raise Crash
+
+    def end(self) -> None:
+        """Let go of coroutines that were left in the middle.
+
+        Now, and not whenever memory is cleared; whatever they do when they
+        are closed, nothing of it reaches the saver.
+        """
+        self.dead = True
+        for process in self.begun:
+            if process.life is not None and not process.ended:
+                with suppress(BaseException):
+                    process.life.close()
 
     def count(self, command: object) -> None:
         """Note that a command is about to be obeyed; crash if it is its turn."""
