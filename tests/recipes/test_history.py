@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from towpath import Command, InMemorySaver, interrupt
-from towpath.errors import TowpathError
+from towpath.errors import TowpathError, UnknownNamespaceError
 
 from .kit import THREAD, Colour, Log, chain, logs, questions, wire
 
@@ -174,3 +174,11 @@ def test_an_unknown_thread_has_an_empty_state(colour: Colour, saver: Any) -> Non
     state = colour.state(chain(a=logs("a")).compile(saver), THREAD)
     assert ({}, (), ()) == (state.values, state.next, state.tasks)
     assert [] == colour.history(chain(a=logs("a")).compile(saver))
+
+
+def test_an_unknown_namespace_is_an_error(colour: Colour, saver: Any) -> None:
+    app = chain(a=logs("a")).compile(saver)
+    colour.invoke(app, {"log": []})
+    place = {"configurable": {"thread_id": "thread", "checkpoint_ns": "nowhere:1"}}
+    with pytest.raises(UnknownNamespaceError, match="nowhere"):
+        colour.state(app, place)

@@ -24,7 +24,7 @@ _HOMES = {
     "store.memory": "InMemoryStore",
     "cache.memory": "InMemoryCache",
     "config": "get_config get_store get_stream_writer",
-    "runtime": "Runtime get_runtime",
+    "runtime": "RunControl Runtime get_runtime",
     "managed": "IsLastStep RemainingSteps",
     "func": "entrypoint task",
     "graph.message": "REMOVE_ALL_MESSAGES push_message",
@@ -33,7 +33,7 @@ _HOMES = {
         "LastValue Topic UntrackedValue"
     ),
     "errors": (
-        "EmptyInputError GraphInterrupt GraphRecursionError InvalidUpdateError "
+        "EmptyInputError GraphDrained GraphInterrupt GraphRecursionError InvalidUpdateError "
         "NodeError NodeTimeoutError"
     ),
 }
