@@ -66,9 +66,12 @@ def test_all_drivers_tell_the_same() -> None:
 
 
 @pytest.mark.slow
-def test_async_nodes_tell_the_same_in_any_order() -> None:
+@pytest.mark.parametrize("asks", [False, True])
+def test_async_nodes_tell_the_same_in_any_order(asks: bool) -> None:
+    """Also what is told beside an open question, where a step is not folded yet."""
     for seed in seeds(40, start=11_000):
-        graph = factory(Plot(seed, children=1, nodes=6, hurries=True).compile())
+        plot = Plot(seed, children=1, nodes=6, hurries=True, asks=asks)
+        graph = factory(plot.compile())
         told = normal.stream(simulated(graph(InMemorySaver()), seed))
 
         assert told == normal.stream(simulated(graph(InMemorySaver()), seed + 1)), seed
