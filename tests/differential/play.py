@@ -25,35 +25,7 @@ from towpath.testing.describe import (
     walk,
 )
 
-MODES = ("values", "updates", "custom", "tasks", "checkpoints", "debug")
-
-
-@dataclass(frozen=True)
-class Ear:
-    """How a run is listened to; without modes, the graph is invoked."""
-
-    modes: tuple[str, ...] = MODES
-    within: bool = True
-    """Whether the chunks of children are heard."""
-    version: str = "v1"
-    keys: tuple[str, ...] | None = None
-
-    def options(self) -> dict[str, Any]:
-        """Return the keyword arguments of `stream`."""
-        modes = self.modes[0] if len(self.modes) == 1 else list(self.modes)
-        options: dict[str, Any] = {"stream_mode": modes, "version": self.version}
-        options["subgraphs"] = self.within
-        return options if self.keys is None else {**options, "output_keys": self.keys}
-
-    def chunk(self, raw: Any) -> normal.Chunk:
-        """Return what was heard as namespace, mode and payload."""
-        if self.version == "v2":
-            told = {key: raw[key] for key in raw if key not in {"type", "ns"}}
-            return raw["ns"], raw["type"], told["data"] if len(told) == 1 else told
-        parts = list(raw) if self.within or len(self.modes) > 1 else [raw]
-        where = parts.pop(0) if self.within else ()
-        mode = parts.pop(0) if len(self.modes) > 1 else self.modes[0]
-        return where, mode, parts[0]
+from .ear import Ear
 
 
 @dataclass
@@ -65,7 +37,7 @@ class Player:
     script: Script
     asynchronous: bool = False
     saver: Any = None
-    ear: Ear = field(default_factory=lambda: Ear())
+    ear: Ear = field(default_factory=Ear)
     trace: list[Any] = field(default_factory=list)
     over: bool = False
     """What comes now is a race, or of no use."""
@@ -131,27 +103,29 @@ class Player:
         outcome: Any = "ends"
         try:
             self._stream(given, config, chunks)
-        except Exception as raised:  # noqa: BLE001 any error is an outcome to compare
+        except Exception as raised:  # any error is an outcome to compare
             outcome = normal.error(raised)
         snapshot = self._snapshot() if self.saver is not None else None
         failed = outcome != "ends" or isinstance(snapshot, tuple)
-        # With durability "exit" the peer stores what it had half applied.
-        torn = self.script.durability == "exit"
-        # Which tasks of a failed step were done, is a race.
-        # Without a snapshot, only the chunks tell how many there were.
-        unknown = snapshot is None and "tasks" not in self.ear.modes
-        racy = failed and (torn or unknown or _several_tasks(chunks, snapshot))
+        racy = failed and self._is_race(chunks, snapshot)
         # What a run that failed leaves: is an answered question open again (we say
         # no), does a child that keeps its state forget its last visit (no)?
         left = has(self.graph, Ask) or bool(self.hidden.configs)
         self.over = racy or (failed and left)
-        snapshot = None if self.over else snapshot
         if racy:
             chunks = []
             # When two tasks of a step fail, the one that is told is a race, too.
             outcome = "fails" if has(self.graph, Fail) else outcome
         self._note("run", outcome, normal.stream(chunks, self.hidden))
-        self._note("snapshot", self._ids().value(snapshot))
+        self._note("snapshot", None if self.over else self._ids().value(snapshot))
+
+    def _is_race(self, chunks: list[normal.Chunk], snapshot: Any) -> bool:
+        """Tell whether it is by chance which tasks of a failed step were done."""
+        if self.script.durability == "exit":
+            return True  # The peer stores what it had half applied.
+        if snapshot is None and "tasks" not in self.ear.modes:
+            return True  # Nothing tells how many tasks there were.
+        return _several_tasks(chunks, snapshot)
 
     def _stream(self, given: Any, config: Any, chunks: list[normal.Chunk]) -> None:
         options: dict[str, Any] = {}
@@ -193,7 +167,7 @@ class Player:
             updated = self._call(
                 "update_state", config, dict(edit.values), edit.as_node
             )
-        except Exception as raised:  # noqa: BLE001 any error is an outcome to compare
+        except Exception as raised:  # any error is an outcome to compare
             self._note("edit", normal.error(raised))
             return
         self._note("edit", self._ids().value(self._snapshot()))
@@ -209,7 +183,7 @@ class Player:
         # The peer's snapshots do not know that the command made a task: an open
         # question is invisible, and an update loses it. So this is the end.
         self.over = True
-        self._forget_snapshot()
+        self.trace.pop()
 
     def _edit_inside(self, values: Any) -> None:
         tasks = getattr(self._snapshot(), "tasks", ())
@@ -218,15 +192,11 @@ class Player:
             return
         try:
             self._call("update_state", children[0].config, values)
-        except Exception as raised:  # noqa: BLE001 any error is an outcome to compare
+        except Exception as raised:  # any error is an outcome to compare
             self._note("edit", normal.error(raised))
             return
         self._note("inside", self._history(children[0].config))
         self._run(None, self.config)
-
-    def _forget_snapshot(self) -> None:
-        assert self.trace[-1][0] == "snapshot"
-        self.trace.pop()
 
     def _unsettled(self, config: Any, *, now: bool) -> bool:
         """Tell whether a step has open questions, or is half done.
@@ -249,7 +219,7 @@ class Player:
     def _snapshot(self, config: Any = None) -> Any:
         try:
             return self._call("get_state", config or self.config, subgraphs=True)
-        except Exception as raised:  # noqa: BLE001 any error is an outcome to compare
+        except Exception as raised:  # any error is an outcome to compare
             return normal.error(raised)
 
     def _history(self, config: Any, *, raw: bool = False) -> Any:

@@ -18,7 +18,8 @@ from towpath.testing.api import Api
 from towpath.testing.describe import Graph, Script
 from towpath.testing.strategies import graphs, scripts
 
-from .play import MODES, Ear, Player
+from .ear import MODES, Ear
+from .play import Player
 from .settings import examples
 
 Plot = tuple[Graph, Script]

@@ -17,7 +17,8 @@ from towpath.testing.api import Api, load
 from towpath.testing.describe import Ask, Graph, Script, has, walk
 from towpath.testing.strategies import graphs, scripts
 
-from .play import MODES, Ear, Player
+from .ear import MODES, Ear
+from .play import Player
 from .settings import examples
 
 pytest.importorskip("langgraph")

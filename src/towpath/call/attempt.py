@@ -237,7 +237,9 @@ def branch_view(
     assert state is not None
     values = fresh_values(plan, state, writes)
     pad = Scratchpad(task.origin.step, scope.req.stop) if plan.managed else None
-    containers = state.containers.union(channel for channel, _ in writes)
+    containers = state.containers
+    if values is not state.values:
+        containers = containers.union([channel for channel, _ in writes])
     return read(plan, values, view, pad, containers)
 
 

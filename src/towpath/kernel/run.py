@@ -84,11 +84,12 @@ def loop(session: Session) -> Program[Status]:
     plan, req, state = session.plan, session.req, session.state
     retold = not (session.pending or session.reruns)
     while True:
-        tasks = prepare(plan, state, req.ns, session.stop)
+        stop = session.stop
+        tasks = prepare(plan, state, req.ns, stop)
         session.tasks = tasks
         if session.tells:
             show_checkpoint(session)
-        if state.step > session.stop - req.spent:
+        if state.step > stop - req.spent:
             raise out_of_steps(session)
         if not tasks:
             check_joins(session)

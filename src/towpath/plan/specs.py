@@ -112,7 +112,8 @@ class Plan:
     """A compiled graph as plain tables.
 
     `signals` are the channels that only wake nodes: written, they are on for one
-    step, and no key of the state shows them. `isolated` repeats a switch of the
+    step, and no key of the state shows them; `plain` are the keys without a
+    reducer, which hold the one value written. `isolated` repeats a switch of the
     semantics.
     """
 
@@ -135,6 +136,7 @@ class Plan:
     semantics: Semantics
     isolated: bool = False
     signals: frozenset[str] = frozenset()
+    plain: frozenset[str] = frozenset()
     untracked: frozenset[str] = frozenset()
     validate: Callable[[str, Any], Any] | None = None
     interrupt_before: frozenset[str] | str = frozenset()

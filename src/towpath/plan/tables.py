@@ -7,6 +7,7 @@ from typing import Any
 
 from towpath.channels.base import BaseChannel
 from towpath.channels.ephemeral_value import EphemeralValue
+from towpath.channels.last_value import LastValue
 from towpath.channels.untracked_value import UntrackedValue
 from towpath.plan.specs import NodeSpec
 
@@ -40,4 +41,5 @@ def tables(
             for key, channel in channels.items()
             if type(channel) is EphemeralValue and not channel.guard and key not in keys
         ),
+        "plain": frozenset(k for k in keys if kinds.get(k) is LastValue),
     }

@@ -106,12 +106,16 @@ class Format:
         if mode == "values":
             part_["data"] = self.instance(data)
         elif mode == "checkpoints":
-            part_["data"] = {**data, "values": self.instance(data["values"])}
+            part_["data"] = self.checkpoint(data)
         elif mode == "debug" and data["type"] == "checkpoint":
-            payload = data["payload"]
-            payload = {**payload, "values": self.instance(payload["values"])}
-            part_["data"] = {**data, "payload": payload}
+            part_["data"] = {**data, "payload": self.checkpoint(data["payload"])}
         return part_
+
+    def checkpoint(self, payload: Any) -> Any:
+        """A checkpoint's payload; the one that holds only input is no state yet."""
+        if payload["metadata"]["source"] == "input":
+            return payload
+        return {**payload, "values": self.instance(payload["values"])}
 
     def instance(self, values: Any) -> Any:
         """The values as an instance, or as they are while keys are missing."""

@@ -15,7 +15,7 @@ from typing import Any
 from towpath.constants import MISSING
 from towpath.errors import ConcurrentUpdateError
 from towpath.plan import Plan
-from towpath.step.state import State, mirror
+from towpath.step.state import COPIED, State, mirror
 from towpath.step.tasks import Task, in_fold_order
 
 
@@ -78,41 +78,58 @@ def fold(
 ) -> set[str]:
     """Give every written channel its writes; the ones that changed come back."""
     updated: set[str] = set()
-    channels, values, keys = state.channels, state.values, plan.key_set
-    versions, touched_now = state.versions, state.changed
-    ticking, live, signals = plan.ticking, state.live, plan.signals
+    channels, values, versions = state.channels, state.values, state.versions
+    containers, live = state.containers, state.live
+    signals, plain = plan.signals, plan.plain
     for name, writes in grouped.items():
         channel = channels.get(name)
         if channel is None:
             continue
+        # The two kinds that nearly every write is for are set as their `update`
+        # would set them, without the calls.
         if name in signals:
-            channel.value = writes[-1]  # type: ignore[attr-defined] # as its update does
-            versions[name] = version
-            touched_now.add(name)
-            updated.add(name)
+            channel.value = writes[-1]  # type: ignore[attr-defined]
             live.add(name)
-            continue
-        try:
-            changed = channel.update(writes)
-        except ConcurrentUpdateError as error:
-            raise error.blame(writers_of(name, tasks)) from None
-        except Exception as error:
-            say_where(error, name, tasks)
-            raise
-        if not changed:
+        elif name in plain and len(writes) == 1 and writes[0] is not MISSING:
+            value = channel.value = values[name] = writes[0]  # type: ignore[attr-defined]
+            if type(value) in COPIED:
+                containers.add(name)
+            elif name in containers:
+                containers.discard(name)
+        elif not fold_into(plan, state, name, writes, tasks, version):
             continue
         versions[name] = version
-        touched_now.add(name)
-        if name in keys:
-            mirror(state, name)
-            if name not in values:
-                continue
-        elif not channel.is_available():
-            continue
         updated.add(name)
-        if name in ticking:
-            live.add(name)
+    state.changed |= updated
     return updated
+
+
+def fold_into(
+    plan: Plan,
+    state: State,
+    name: str,
+    writes: list[Any],
+    tasks: Sequence[Task],
+    version: Any,
+) -> bool:
+    """Give a channel its writes; whether it changed and now has a value."""
+    channel = state.channels[name]
+    try:
+        changed = channel.update(writes)
+    except ConcurrentUpdateError as error:
+        raise error.blame(writers_of(name, tasks)) from None
+    except Exception as error:
+        say_where(error, name, tasks)
+        raise
+    if not changed:
+        return False
+    touched(plan, state, name, version)
+    shown = name in state.values if name in plan.key_set else channel.is_available()
+    if not shown:
+        return False
+    if name in plan.ticking:
+        state.live.add(name)
+    return True
 
 
 def writers_of(channel: str, tasks: Sequence[Task]) -> list[str]:
@@ -135,7 +152,7 @@ def tick(
 ) -> None:
     """Tell live channels of a step that did not write them."""
     live = state.live
-    for name in [name for name in live if name not in grouped]:
+    for name in live.difference(grouped):
         channel = state.channels[name]
         if name in plan.signals:
             channel.value = MISSING  # type: ignore[attr-defined] # what its update does

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from towpath.constants import PULL, PUSH, ROOT, TASKS
+from towpath.constants import MISSING, PULL, PUSH, ROOT, TASKS
 from towpath.errors import UnknownNodeError, nearest
 from towpath.plan import NodeSpec, Plan, Scratchpad, View
 from towpath.step.isolate import isolate
@@ -27,9 +27,10 @@ def prepare(plan: Plan, state: State, ns: str, stop: int) -> list[Task]:
         candidates: Iterable[str] = plan.nodes
     else:
         candidates = woken(plan, state.updated)
+    nodes = plan.nodes
     for name in candidates:
-        spec = plan.nodes[name]
-        fired = due(state, spec)
+        spec = nodes[name]
+        fired = due(plan, state, spec)
         if fired:
             task = Task(spec, (PULL, name), fired, origin)
             fill(plan, state, task, pad)
@@ -48,7 +49,7 @@ def woken(plan: Plan, updated: Iterable[str]) -> Sequence[str]:
     return sorted(names) if len(names) > 1 else names
 
 
-def due(state: State, spec: NodeSpec) -> tuple[str, ...]:
+def due(plan: Plan, state: State, spec: NodeSpec) -> tuple[str, ...]:
     """The triggers of a node, if any of them makes it due."""
     triggers = spec.triggers
     if len(triggers) == 1:
@@ -59,7 +60,10 @@ def due(state: State, spec: NodeSpec) -> tuple[str, ...]:
         seen = state.seen.get(spec.name)
         if seen is not None and trigger in seen and not version > seen[trigger]:
             return ()
-        return triggers if state.channels[trigger].is_available() else ()
+        channel = state.channels[trigger]
+        if trigger in plan.signals:
+            return triggers if channel.value is not MISSING else ()  # type: ignore[attr-defined]
+        return triggers if channel.is_available() else ()
     return triggers if any(fires(state, spec.name, t) for t in triggers) else ()
 
 

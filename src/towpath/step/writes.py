@@ -198,7 +198,7 @@ def target_writes(plan: Plan, target: Any, source: str) -> list[Write]:
         target = target.node
     elif target == END:
         return []
-    elif isinstance(target, Hashable) and target in plan.nodes and target != START:
+    elif is_node(plan, target):
         return [(TO + str(target), None)]
     message = f"{source} goes to {target!r}, which is no node of this graph"
     if plan.semantics.unknown_nodes == "error":
@@ -208,11 +208,21 @@ def target_writes(plan: Plan, target: Any, source: str) -> list[Write]:
     return []
 
 
+def is_node(plan: Plan, target: Any) -> bool:
+    """Whether this names a node that can be gone to."""
+    if type(target) is not str and not isinstance(target, Hashable):
+        return False
+    return target in plan.nodes and target != START
+
+
 def branch_writes(
     plan: Plan, spec: NodeSpec, branch: BranchSpec, answer: Any
 ) -> list[Write]:
     """Where a path function's answer leads."""
-    answers = answer if isinstance(answer, list | tuple) else [answer]
+    if type(answer) is str:  # the rule; the rest is for lists and sends
+        answers: Sequence[Any] = (answer,)
+    else:
+        answers = answer if isinstance(answer, list | tuple) else (answer,)
     source = f"the branch `{branch.name}` of `{spec.name}`"
     writes: list[Write] = []
     for item in answers:
@@ -255,7 +265,7 @@ def fresh_values(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str,
             grouped.setdefault(channel, []).append(value)
     if not grouped:
         return state.values
-    values = dict(state.values)
+    values = state.values.copy()
     for name, several in grouped.items():
         folding = state.channels[name]
         if type(folding) is LastValue and len(several) == 1:
