@@ -443,6 +443,8 @@ class SerializationError(PersistenceError, TypeError):
     """A value has no exact stored form."""
 
     code = "TP-503"
+    channel: str | None = None
+    """The channel it was written to, where that is known."""
 
 
 class DeserializationError(PersistenceError, ValueError):

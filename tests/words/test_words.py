@@ -86,7 +86,7 @@ def test_presets_differ_in_what_is_documented() -> None:
         for f in fields(native)
         if getattr(native, f.name) == getattr(peer, f.name)
     }
-    assert {"on_busy"} == same
+    assert {"inner_modes", "on_busy"} == same
     assert (1000, 10007) == (native.recursion_limit, peer.recursion_limit)
 
 

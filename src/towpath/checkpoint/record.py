@@ -51,12 +51,16 @@ def dump(serde: SerializerProtocol, value: object, channel: str) -> Cell:
     try:
         return serde.dumps_typed(value)
     except SerializationError as error:
-        raise _of(f"channel `{channel}`", error) from error
+        told = _of(f"channel `{channel}`", error)
+        told.channel = channel
+        raise told from error
     except RecursionError as error:
-        raise SerializationError(
+        told = SerializationError(
             f"channel `{channel}`: the value is nested too deeply, or holds itself",
             hint="store it flat, or by reference",
-        ) from error
+        )
+        told.channel = channel
+        raise told from error
 
 
 def dump_metadata(serde: SerializerProtocol, metadata: CheckpointMetadata) -> Cell:

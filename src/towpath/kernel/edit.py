@@ -86,6 +86,8 @@ def update(
         apply(plan, session.state, finished(tasks, pending, keep=True))
         return (yield from committed(session, "update"))
     if first.as_node == INPUT:
+        if saved is None:
+            session.state.step = -1
         outside = Task(OUTSIDE, (INPUT,), (), tasks[0].origin if tasks else NOWHERE)
         outside.writes = input_writes(plan, first.values)
         apply(plan, session.state, [*finished(tasks, pending, keep=False), outside])

@@ -19,7 +19,7 @@ from towpath.step.interrupts import SPECIAL, accepted_answers, is_done, own_writ
 from towpath.step.prepare import prepare
 from towpath.step.project import Keys, child_config, output, result_of
 from towpath.step.state import CARRIED, State, open_state
-from towpath.step.tasks import Origin, Task, Write, lasting_ns
+from towpath.step.tasks import Origin, Task, Write, in_fold_order, lasting_ns
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt, PregelTask, StateSnapshot
 
@@ -73,7 +73,8 @@ def snapshot(
         shown.extend(shown_handler(plan, task, pending, answered))
     values: Mapping[str, Any] = state.values
     if live:
-        done = [w for t in tasks if t.done for w in own_writes(pending[t.id])]
+        ended = in_fold_order([task for task in tasks if task.done])
+        done = [w for task in ended for w in own_writes(pending[task.id])]
         # What could not be folded is why the thread stopped; it can be looked at.
         with suppress(Exception):
             values = fresh_values(plan, state, done)

@@ -29,7 +29,7 @@ from towpath.step.apply import apply
 from towpath.step.interrupts import breaks, is_done, own_writes
 from towpath.step.prepare import prepare
 from towpath.step.project import output, touches
-from towpath.step.tasks import Task, Write
+from towpath.step.tasks import Task, Write, in_fold_order
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
 
@@ -220,7 +220,8 @@ def told_output(session: Session, status: Status) -> Any:
     plan, state, req = session.plan, session.state, session.req
     values = state.values
     if status == "interrupt":
-        writes = [w for task in session.tasks if task.done for w in task.writes]
+        done = in_fold_order([task for task in session.tasks if task.done])
+        writes = [w for task in done for w in task.writes]
         if touches(writes, req.keys):
             values = dict(fresh_values(plan, state, writes))
             session.tell("values", output(values, req.keys))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from towpath.constants import ERROR, INTERRUPT, MISSING, RESUME
+from towpath.errors import SerializationError
 from towpath.kernel.commands import LateWrites, Persist, Program, Record
 from towpath.kernel.request import LIFECYCLE, Request
 from towpath.plan import Plan
@@ -118,8 +119,12 @@ class Session:
         command = Record(self.saver, config, task_id, path, writes, self.how)
         if self.req.durability == "exit":
             self.held_records.append(command)
-        else:
+            return
+        try:
             yield command
+        except SerializationError as error:
+            self.name_writers(error)
+            raise
 
     def record_done(self, task: Task, *, last: bool) -> Program[None]:
         """Record a finished task; the last of a step goes with the commit."""
@@ -188,9 +193,31 @@ class Session:
         else:
             self.unsaved = {}
         above = command.config["configurable"].get("checkpoint_id")
-        state.id, _ = yield command
+        try:
+            state.id, _ = yield command
+        except SerializationError as error:
+            self.name_writers(error)
+            raise
         self.config = self.req.shown(state.id)
         self.parent_config = self.req.shown(above) if above else None
+
+    def name_writers(self, error: SerializationError) -> None:
+        """Say which nodes wrote what could not be stored.
+
+        What is stored behind the run fails when later tasks run; they are not
+        to blame.
+        """
+        capabilities = getattr(self.saver, "capabilities", None)
+        if self.how == "behind" and not (capabilities and capabilities.inline):
+            return
+        asked = error.channel == INTERRUPT
+        names = [
+            f"`{task.name}`"
+            for task in self.tasks
+            if (asked and task.halted) or error.channel in dict(task.writes)
+        ]
+        if names:
+            error.add_note(f"Written in step {self.state.step} by {', '.join(names)}")
 
     def metadata_of(self, source: str) -> dict[str, Any]:
         metadata: dict[str, Any] = {

@@ -45,6 +45,9 @@ def drawn(plan: Plan, xray: int | bool, above: tuple[Plan, ...]) -> Graph:
     graph.add_node(None, END)
     graph.edges = list(dict.fromkeys(edges_of(plan)))
     finish(plan, graph)
+    # As the peer was observed to list them; drawings stay the same when the
+    # order of declarations changes.
+    graph.edges.sort(key=lambda edge: (edge.source, edge.target))
     if not xray:
         return graph
     deeper = xray if xray is True else xray - 1

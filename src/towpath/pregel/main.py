@@ -168,6 +168,15 @@ class Pregel(
         nodes = [s.name for s in self.plan_of_graph.nodes.values() if not s.hidden]
         return f"<{type(self).__name__} {self.name!r}: {', '.join(nodes)}>"
 
+    def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
+        """The graph's name, or the one given, with a suffix in the same style."""
+        base = name or self.name
+        if not suffix:
+            return base
+        return (
+            base + suffix.title() if base[:1].isupper() else f"{base}_{suffix.lower()}"
+        )
+
     def copy(self, update: Mapping[str, Any] | None = None) -> Self:
         """A graph like this one with some attributes replaced."""
         twin = object.__new__(type(self))

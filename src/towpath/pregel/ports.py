@@ -45,7 +45,8 @@ def tracer() -> Any:
     """
     if "langchain_core" not in sys.modules:
         return None
-    return sys.modules.get(TRACER) or import_module(TRACER)
+    # Through the import system, which waits for a thread that is importing it.
+    return import_module(TRACER)
 
 
 def trace_of(scope: Any) -> Any:

@@ -272,6 +272,10 @@ def fresh_values(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str,
             values[name] = several[0]
             continue
         copy = folding.copy()
+        held = getattr(copy, "value", None)
+        if type(held) in COPIED:
+            # A reducer may work in place, and this fold is only a look ahead.
+            copy.value = held.copy()  # type: ignore[attr-defined, union-attr]
         copy.update(several)
         if copy.is_available():
             values[name] = copy.get()

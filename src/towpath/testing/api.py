@@ -33,8 +33,8 @@ _HOMES = {
         "LastValue Topic UntrackedValue"
     ),
     "errors": (
-        "EmptyInputError GraphDrained GraphInterrupt GraphRecursionError InvalidUpdateError "
-        "NodeError NodeTimeoutError"
+        "EmptyInputError GraphDrained GraphInterrupt GraphRecursionError "
+        "InvalidUpdateError NodeError NodeTimeoutError"
     ),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
