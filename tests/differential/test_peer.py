@@ -138,6 +138,7 @@ def fits_typed_parts(graph: Graph) -> bool:
     It puts values of any level, and chosen keys, into the outermost output class.
     """
     graphs = [graph, *(node.child for node in walk(graph) if node.child)]
-    same = len({one.state for one in graphs}) == 1
+    plain = all(one.state in {"typeddict", "channels"} for one in graphs)
     private = any(node.private for node in walk(graph))
-    return same and not private and not any(one.narrow_output for one in graphs)
+    narrow = any(one.narrow_output for one in graphs)
+    return (plain or len(graphs) == 1) and not private and not narrow

@@ -57,7 +57,7 @@ def test_a_failing_node_is_retried(lib: Api) -> object:
         )
         seen.append((run(lib, flaky(calls, 2), retry_policy=policy), len(calls)))
     calls = []
-    policy = lib.RetryPolicy(initial_interval=0.001, max_attempts=2)
+    policy = lib.RetryPolicy(initial_interval=0.001, jitter=False, max_attempts=2)
     seen.append((run(lib, flaky(calls, 5), retry_policy=policy), len(calls)))
     return seen
 
@@ -74,8 +74,12 @@ def test_programming_errors_are_not_retried_by_default(lib: Api) -> object:
 
 @on_both
 def test_the_first_matching_policy_counts(lib: Api) -> object:
-    fast = lib.RetryPolicy(initial_interval=0.001, max_attempts=2, retry_on=KeyError)
-    slow = lib.RetryPolicy(initial_interval=0.001, max_attempts=4, retry_on=FlakyError)
+    fast = lib.RetryPolicy(
+        initial_interval=0.001, jitter=False, max_attempts=2, retry_on=KeyError
+    )
+    slow = lib.RetryPolicy(
+        initial_interval=0.001, jitter=False, max_attempts=4, retry_on=FlakyError
+    )
     calls = []
     return run(lib, flaky(calls, 3), retry_policy=[fast, slow]), len(calls)
 

@@ -148,7 +148,9 @@ async def test_a_timed_out_node_is_retried(lib: Api) -> object:
         return {"log": ["second"]}
 
     graph = lib.StateGraph(Log)
-    policy = lib.RetryPolicy(initial_interval=0.001, retry_on=lib.NodeTimeoutError)
+    policy = lib.RetryPolicy(
+        initial_interval=0.001, jitter=False, retry_on=lib.NodeTimeoutError
+    )
     graph.add_node("node", node, timeout=0.05, retry_policy=policy)
     graph.add_edge(lib.START, "node")
     return await graph.compile().ainvoke({"log": []})

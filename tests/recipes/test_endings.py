@@ -99,7 +99,7 @@ def test_retries_start_from_the_same_state(colour: Colour) -> None:
         return {"log": ["done"]}
 
     builder = wire()
-    policy = RetryPolicy(initial_interval=0.001, retry_on=ValueError)
+    policy = RetryPolicy(initial_interval=0.001, jitter=False, retry_on=ValueError)
     builder.add_node("node", node, retry_policy=policy)
     builder.add_edge("__start__", "node")
     assert ["in", "done"] == colour.invoke(builder.compile(), {"log": ["in"]})["log"]
@@ -117,7 +117,7 @@ def test_chunks_of_a_failed_attempt_were_told(colour: Colour) -> None:
         return {"log": ["done"]}
 
     builder = wire()
-    policy = RetryPolicy(initial_interval=0.001, retry_on=ValueError)
+    policy = RetryPolicy(initial_interval=0.001, jitter=False, retry_on=ValueError)
     builder.add_node("node", node, retry_policy=policy)
     builder.add_edge("__start__", "node")
     app = builder.compile()

@@ -110,7 +110,9 @@ def test_a_caught_question_is_not_retried(colour: Colour) -> None:
         return raises_another(state)
 
     builder = wire()
-    policy = RetryPolicy(initial_interval=0.001, max_attempts=3, retry_on=Exception)
+    policy = RetryPolicy(
+        initial_interval=0.001, jitter=False, max_attempts=3, retry_on=Exception
+    )
     builder.add_node("node", node, retry_policy=policy)
     builder.add_edge("__start__", "node")
     app = builder.compile(InMemorySaver())

@@ -55,7 +55,9 @@ def test_a_node_with_retries_asks_once_and_is_retried_after(colour: Colour) -> N
         return {"log": [answer]}
 
     builder = wire()
-    policy = RetryPolicy(initial_interval=0.001, max_attempts=5, retry_on=ValueError)
+    policy = RetryPolicy(
+        initial_interval=0.001, jitter=False, max_attempts=5, retry_on=ValueError
+    )
     builder.add_node("node", node, retry_policy=policy)
     builder.add_edge("__start__", "node")
     assert ["yes"] == resume(colour, builder.compile(InMemorySaver()), "yes")["log"]
