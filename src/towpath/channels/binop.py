@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Self
 
-from towpath.channels.base import BaseChannel, Value
+from towpath.channels.base import Value
+from towpath.channels.cell import Cell
 from towpath.channels.empties import empty_of
 from towpath.channels.overwrite import MARKED, overwritten, single_overwrite
 from towpath.constants import MISSING, Missing
-from towpath.errors import EmptyChannelError
 
 __all__ = ("BinaryOperatorAggregate", "same_function")
 
@@ -28,7 +28,7 @@ def same_function(one: object, other: object) -> bool:
     )
 
 
-class BinaryOperatorAggregate(BaseChannel[Value, Value, Value], Generic[Value]):
+class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
     """Folds every write into a value: `value = operator(value, write)`.
 
     It starts from the empty value of its type or from what `start()` makes;
@@ -36,11 +36,9 @@ class BinaryOperatorAggregate(BaseChannel[Value, Value, Value], Generic[Value]):
     may replace the value instead: see `towpath.types.Overwrite`.
     """
 
-    __slots__ = ("operator", "start", "value")
+    __slots__ = ("operator", "start")
 
     ticks: ClassVar[bool] = False
-
-    value: Value | Missing
 
     def __init__(
         self,
@@ -65,38 +63,20 @@ class BinaryOperatorAggregate(BaseChannel[Value, Value, Value], Generic[Value]):
             self.operator, other.operator
         )
 
-    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
+    __hash__ = None  # mutable, so not hashable
 
-    @property
-    def ValueType(self) -> Any:  # noqa: N802 - the public name
-        """The type of the value."""
-        return self.typ
-
-    @property
-    def UpdateType(self) -> Any:  # noqa: N802 - the public name
-        """The type of a write: that of the value."""
-        return self.typ
-
-    def _holding(self, value: Value | Missing) -> Self:
-        twin = type(self).__new__(type(self))
-        twin.typ = self.typ
-        twin.key = self.key
+    def empty(self) -> Self:
+        """Make a channel of the same declaration, without even a first value."""
+        twin = super().empty()
         twin.operator = self.operator
         twin.start = self.start
-        twin.value = value
         return twin
-
-    def copy(self) -> Self:
-        """Make an independent channel that holds the same value."""
-        return self._holding(self.value)
-
-    def checkpoint(self) -> Value | Any:
-        """Return the value, or `MISSING`."""
-        return self.value
 
     def from_checkpoint(self, checkpoint: Value | Any) -> Self:
         """Make a channel like this one that holds `checkpoint`."""
-        return self._holding(self._first() if checkpoint is MISSING else checkpoint)
+        return super().from_checkpoint(
+            self._first() if checkpoint is MISSING else checkpoint
+        )
 
     def update(self, values: Sequence[Value]) -> bool:
         """Fold the writes in, or take the one that replaces the value.
@@ -115,14 +95,3 @@ class BinaryOperatorAggregate(BaseChannel[Value, Value, Value], Generic[Value]):
             value = write if value is MISSING else operator(value, write)
         self.value = value
         return True
-
-    def get(self) -> Value:
-        """Return the value."""
-        value = self.value
-        if value is MISSING:
-            raise EmptyChannelError
-        return value
-
-    def is_available(self) -> bool:
-        """Tell whether there is a value."""
-        return self.value is not MISSING

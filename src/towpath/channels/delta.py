@@ -11,24 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Self
 
-from towpath.channels.base import BaseChannel, Value
+from towpath.channels.base import Value
 from towpath.channels.binop import same_function
+from towpath.channels.cell import Cell
 from towpath.channels.empties import empty_of
 from towpath.channels.overwrite import overwritten, single_overwrite
-from towpath.constants import MISSING, Missing
-from towpath.errors import EmptyChannelError, InvalidGraphError, InvalidUpdateError
+from towpath.constants import MISSING
+from towpath.errors import InvalidGraphError, InvalidUpdateError
 
 __all__ = ("DeltaChannel",)
 
 
-class DeltaChannel(BaseChannel[Any, Any, Any], Generic[Value]):
+class DeltaChannel(Cell[Any], Generic[Value]):
     """Folds a step's writes in one call: `value = reducer(value, writes)`."""
 
-    __slots__ = ("reducer", "snapshot_frequency", "value")
+    __slots__ = ("reducer", "snapshot_frequency")
 
     ticks: ClassVar[bool] = False
-
-    value: Value | Any
 
     def __init__(
         self,
@@ -53,42 +52,23 @@ class DeltaChannel(BaseChannel[Any, Any, Any], Generic[Value]):
             and same_function(self.reducer, other.reducer)
         )
 
-    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
+    __hash__ = None  # mutable, so not hashable
 
-    @property
-    def ValueType(self) -> Any:  # noqa: N802 - the public name
-        """The type of the value."""
-        return self.typ
-
-    @property
-    def UpdateType(self) -> Any:  # noqa: N802 - the public name
-        """The type of the value; a reducer may take others as well."""
-        return self.typ
-
-    def _holding(self, value: Value | Missing) -> Self:
-        twin = type(self)(
-            self.reducer, self.typ, snapshot_frequency=self.snapshot_frequency
-        )
-        twin.key = self.key
-        twin.value = value
+    def empty(self) -> Self:
+        """Make an empty channel of the same declaration."""
+        twin = super().empty()
+        twin.reducer = self.reducer
+        twin.snapshot_frequency = self.snapshot_frequency
         return twin
-
-    def copy(self) -> Self:
-        """Make an independent channel that holds the same value."""
-        return self._holding(self.value)
-
-    def checkpoint(self) -> Any:
-        """Return the value, or `MISSING`."""
-        return self.value
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
         """Make a channel like this one that holds `checkpoint`."""
         if checkpoint is MISSING:
-            return self._holding(empty_of(self.typ))
+            checkpoint = empty_of(self.typ)
         # The peer's savers wrap a full value in a named tuple of one.
-        if getattr(checkpoint, "_fields", None) == ("value",):
-            return self._holding(checkpoint.value)
-        return self._holding(checkpoint)
+        elif getattr(checkpoint, "_fields", None) == ("value",):
+            checkpoint = checkpoint.value
+        return super().from_checkpoint(checkpoint)
 
     def replay_writes(self, writes: Sequence[tuple[str, str, Any]]) -> None:
         """Fold in stored writes (task, channel, value) of any number of steps.
@@ -132,14 +112,3 @@ class DeltaChannel(BaseChannel[Any, Any, Any], Generic[Value]):
                 hint="give DeltaChannel a type that can be called without arguments",
             )
         self.value = self.reducer(value, writes)
-
-    def get(self) -> Any:
-        """Return the value."""
-        value = self.value
-        if value is MISSING:
-            raise EmptyChannelError
-        return value
-
-    def is_available(self) -> bool:
-        """Tell whether there is a value."""
-        return self.value is not MISSING
