@@ -40,6 +40,7 @@ from towpath.checkpoint.record import (
     changed,
     dump_channels,
     dump_metadata,
+    dump_step,
     dump_writes,
     header_of,
     inherit,
@@ -234,11 +235,7 @@ class InMemorySaver(BaseCheckpointSaver[int]):
         address = locate(config)
         thread, ns = address.space
         parent_id = address.id
-        pending = [
-            cell
-            for task_id, task_path, written in writes
-            for cell in dump_writes(self.serde, written, task_id, task_path)
-        ]
+        pending = dump_step(self.serde, writes)
         if pending and parent_id is None:
             raise ValueError("writes belong to a checkpoint: `config` must name it")
         with self._lock:

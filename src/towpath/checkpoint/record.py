@@ -21,6 +21,7 @@ from towpath.checkpoint.base.model import (
     locate,
     writes_sort_key,
 )
+from towpath.checkpoint.base.saver import TaskWrites
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.errors import SerializationError
 from towpath.types import RunnableConfig
@@ -91,6 +92,17 @@ def dump_writes(
             dump(serde, value, channel),
         )
         for place, (channel, value) in enumerate(writes)
+    ]
+
+
+def dump_step(
+    serde: SerializerProtocol, writes: Iterable[TaskWrites]
+) -> list[WriteCell]:
+    """Encode what several tasks of one step wrote."""
+    return [
+        cell
+        for task_id, task_path, written in writes
+        for cell in dump_writes(serde, written, task_id, task_path)
     ]
 
 

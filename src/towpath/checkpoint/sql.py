@@ -36,6 +36,7 @@ from towpath.checkpoint.record import (
     changed,
     dump_channels,
     dump_metadata,
+    dump_step,
     dump_writes,
     header_of,
     keeps_latest,
@@ -232,11 +233,7 @@ class SqlSaver(BaseCheckpointSaver[int]):
             meta=dump_metadata(serde, metadata),
             cells=dump_channels(serde, checkpoint, new_versions),
             loose=dump_channels(serde, checkpoint, loose(checkpoint)),
-            writes=[
-                cell
-                for task_id, task_path, written in writes
-                for cell in dump_writes(serde, written, task_id, task_path)
-            ],
+            writes=dump_step(serde, writes),
         )
 
     def _wanted(self, draft: Draft) -> frozenset[str]:
