@@ -224,9 +224,8 @@ def drain(scope: RunScope, task: Task, items: Any) -> Generator[Next, Any, list[
         part = updates_of(scope.plan, task.spec, item)
         writes.extend(part)
         if "updates" in scope.heard and not task.abandoned:
-            ns = tuple(scope.req.ns.split("|")) if scope.req.ns else ()
             update = update_of(part, scope.req.keys)
-            scope.emit((ns, "updates", {task.name: update}))
+            scope.emit((scope.req.path, "updates", {task.name: update}))
 
 
 def branch_view(

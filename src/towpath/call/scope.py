@@ -26,7 +26,7 @@ from towpath.kernel.request import Request
 from towpath.plan import Plan
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
-from towpath.step.tasks import Task, path_key, question_id
+from towpath.step.tasks import Task, question_id
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
 
@@ -171,7 +171,7 @@ class TaskContext:
     def write(self, chunk: Any) -> None:
         self.beat_auto()
         if "custom" in self.scope.heard and not self.task.abandoned:
-            self.scope.emit((self.ns_parts(), "custom", chunk))
+            self.scope.emit((self.scope.req.path, "custom", chunk))
 
     def push(self, writes: Sequence[tuple[str, Any]]) -> None:
         """Write to the state before the node returns; it counts when it does."""
@@ -188,10 +188,6 @@ class TaskContext:
         if isinstance(select, str):
             return values.get(select)
         return {key: values[key] for key in select if key in values}
-
-    def ns_parts(self) -> tuple[str, ...]:
-        ns = self.scope.req.ns
-        return tuple(ns.split("|")) if ns else ()
 
     def heartbeat(self) -> None:
         """Tell that the task is alive; puts off its idle timeout."""
@@ -304,10 +300,6 @@ def swallowed_at(question: BaseException | None) -> str:
         return "place unknown"
     code = trace.tb_frame.f_code
     return f"in {code.co_name}, {code.co_filename}:{trace.tb_lineno}"
-
-
-def task_key(task: Task) -> str:
-    return path_key(task.path)
 
 
 __all__ = ["RunScope", "TaskContext"]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from towpath.call.scope import RunScope
 from towpath.checkpoint.base.id import checkpoint_id
 from towpath.kernel.commands import Alarm, Expired, Fetch, FetchAll, Persist, Record
-from towpath.kernel.request import Chunk
+from towpath.kernel.request import Chunk, capable
 from towpath.kernel.settle import seconds_of
 from towpath.step.isolate import isolate
 from towpath.step.tasks import Task
@@ -51,8 +51,7 @@ def dated(chunk: Chunk) -> Chunk:
 
 def is_inline(saver: Any) -> bool:
     """Whether a saver never blocks, so that no thread is needed to call it."""
-    capabilities = getattr(saver, "capabilities", None)
-    return bool(capabilities is not None and capabilities.inline)
+    return capable(saver, "inline")
 
 
 def runs_here(scope: RunScope, task: Task) -> bool:

@@ -30,14 +30,23 @@ from towpath.kernel.commands import (
 )
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
-from towpath.kernel.start import OUTSIDE, by_task, input_writes, refuse_unknown
+from towpath.kernel.start import (
+    OUTSIDE,
+    by_task,
+    input_writes,
+    open_saved,
+    parent_id,
+    recorded_outside,
+    refuse_unknown,
+    take_outside,
+)
 from towpath.plan import Plan
 from towpath.step.apply import apply
 from towpath.step.interrupts import SPECIAL, is_done, open_questions, own_writes
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
 from towpath.step.project import kept_writes
-from towpath.step.state import CARRIED, State, open_state, to_checkpoint
+from towpath.step.state import State, open_state, to_checkpoint
 from towpath.step.tasks import Origin, Task, Write, path_key, pull_path
 from towpath.step.writes import updates_of
 from towpath.types import Interrupt, StateUpdate
@@ -121,19 +130,12 @@ def opened(plan: Plan, req: Request, saved: Any) -> Session:
         state = open_state(plan, step=0, bump=req.bump)
         session = Session(plan, req, state)
     else:
-        step = saved.metadata.get("step", -1) + 1
-        state = open_state(plan, saved.checkpoint, step=step, bump=req.bump)
-        state.carried = saved.metadata.get(CARRIED) or {}
+        state = open_saved(plan, req, saved)
         session = Session(plan, req, state)
         session.config = req.shown(state.id)
         state.updated = None
-        outside = by_task(saved.pending_writes or ()).get(NULL_TASK_ID, ())
-        writes = [w for w in outside if w[0] not in SPECIAL]
-        if writes:
-            task = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, step))
-            task.writes = writes
-            apply(plan, state, [task])
-            state.updated = None
+        pending = by_task(saved.pending_writes or ())
+        take_outside(plan, req, state, recorded_outside(pending))
     req.state = state
     return session
 
@@ -284,11 +286,10 @@ def copy(session: Session, saved: Any) -> Program[dict[str, Any]]:
     if saved is None:
         raise InvalidUpdateError("there is no checkpoint to copy: the thread is new")
     state, req = session.state, session.req
-    parent = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
     session.metadata = session.metadata_of("fork")
     command = Persist(
         session.saver,
-        req.place(parent),
+        req.place(parent_id(saved)),
         to_checkpoint(state),
         dict(session.metadata),
         dict(state.versions),

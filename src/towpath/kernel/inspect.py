@@ -6,20 +6,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from towpath.constants import CONF, ERROR, INPUT, INTERRUPT, NULL_TASK_ID
+from towpath.constants import CONF, ERROR, INTERRUPT
 from towpath.context import RunnableConfig
 from towpath.errors import UnknownNamespaceError, nearest
 from towpath.kernel.commands import Fetch, Program
 from towpath.kernel.request import Request
 from towpath.kernel.settle import stand_in_of
-from towpath.kernel.start import OUTSIDE, by_task
+from towpath.kernel.start import by_task, open_saved, recorded_outside, take_outside
 from towpath.plan import Plan
-from towpath.step.apply import apply
-from towpath.step.interrupts import SPECIAL, accepted_answers, is_done, own_writes
+from towpath.step.interrupts import accepted_answers, is_done, own_writes
 from towpath.step.prepare import prepare
 from towpath.step.project import Keys, child_config, output, result_of
-from towpath.step.state import CARRIED, State, open_state
-from towpath.step.tasks import Origin, Task, Write, in_fold_order, lasting_ns
+from towpath.step.state import CARRIED, State
+from towpath.step.tasks import Task, Write, in_fold_order, lasting_ns
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt, PregelTask, StateSnapshot
 
@@ -58,7 +57,7 @@ def snapshot(
     # An old checkpoint is shown with the tasks it was stored with, a thread's
     # newest one with those that come next.
     tasks = [] if live else prepare(plan, state, req.ns, state.step)
-    take_outside(plan, req, state, pending)
+    take_outside(plan, req, state, recorded_outside(pending))
     if live:
         tasks = prepare(plan, state, req.ns, state.step)
     keys: Keys = plan.shown
@@ -112,25 +111,10 @@ def opened(
     plan: Plan, req: Request, saved: Any
 ) -> tuple[State, dict[str, list[Write]]]:
     """The state at a checkpoint, and what is recorded under it."""
-    state = open_state(
-        plan, saved.checkpoint, step=saved.metadata.get("step", -1) + 1, bump=req.bump
-    )
-    state.carried = saved.metadata.get(CARRIED) or {}
+    state = open_saved(plan, req, saved)
     pending = by_task(saved.pending_writes or ())
     state.updated = None
     return state, pending
-
-
-def take_outside(
-    plan: Plan, req: Request, state: State, pending: Mapping[str, Sequence[Write]]
-) -> None:
-    """Take in what a command that was a run's input wrote to its checkpoint."""
-    outside = [w for w in pending.get(NULL_TASK_ID, ()) if w[0] not in SPECIAL]
-    if outside:
-        task = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
-        task.writes = outside
-        apply(plan, state, [task])
-        state.updated = None
 
 
 def own_place(saved: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from towpath.constants import CONF
+from towpath.constants import CONF, NS_SEP
 from towpath.step.project import Keys
 from towpath.step.state import Bump, State, next_int
 
@@ -14,6 +14,11 @@ from towpath.step.state import Bump, State, next_int
 LIFECYCLE: Final = "lifecycle"
 Chunk = tuple[tuple[str, ...], str, Any]
 Emit = Callable[[Chunk], None]
+
+
+def capable(saver: Any, what: str) -> bool:
+    """Whether a saver declares a capability; others' savers declare none."""
+    return bool(getattr(getattr(saver, "capabilities", None), what, False))
 
 
 def silence(_: Chunk) -> None:
@@ -65,6 +70,11 @@ class Request:
     state: State | None = None
     stop: int = 0
     spent: int = 0
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The namespace in parts, as chunks tell it; empty for a root run."""
+        return tuple(self.ns.split(NS_SEP)) if self.ns else ()
 
     def place(self, checkpoint_id: str | None) -> dict[str, Any]:
         """The config that names a checkpoint of this run to a saver."""

@@ -11,7 +11,7 @@ from typing import Any
 from towpath.constants import ERROR, INTERRUPT, MISSING, RESUME
 from towpath.errors import SerializationError
 from towpath.kernel.commands import LateWrites, Persist, Program, Record
-from towpath.kernel.request import LIFECYCLE, Request
+from towpath.kernel.request import LIFECYCLE, Request, capable
 from towpath.plan import Plan
 from towpath.step.isolate import isolate
 from towpath.step.project import (
@@ -63,7 +63,6 @@ class Session:
         "tasks",
         "tells",
         "unsaved",
-        "values_told",
     )
 
     def __init__(self, plan: Plan, req: Request, state: State) -> None:
@@ -71,13 +70,9 @@ class Session:
         self.req = req
         self.state = state
         self.saver = req.saver
-        self.atomic = bool(
-            self.saver is not None
-            and getattr(self.saver, "capabilities", None)
-            and self.saver.capabilities.atomic_commit
-        )
+        self.atomic = capable(self.saver, "atomic_commit")
         self.how: Any = "wait" if req.durability == "sync" else "behind"
-        self.ns = tuple(req.ns.split("|")) if req.ns else ()
+        self.ns = req.path
         self.tells = req.modes
         self.mute = False
         self.pending: dict[str, list[Write]] = {}
@@ -94,7 +89,6 @@ class Session:
         self.config: Mapping[str, Any] = {}
         self.parent_config: Mapping[str, Any] | None = None
         self.metadata: Mapping[str, Any] = {}
-        self.values_told: Any = None
         # Keys that a later step may empty: the output is what was last seen.
         keys = (req.keys,) if isinstance(req.keys, str) else req.keys
         self.fading = not plan.ticking.isdisjoint(keys)
@@ -207,8 +201,7 @@ class Session:
         What is stored behind the run fails when later tasks run; they are not
         to blame.
         """
-        capabilities = getattr(self.saver, "capabilities", None)
-        if self.how == "behind" and not (capabilities and capabilities.inline):
+        if self.how == "behind" and not capable(self.saver, "inline"):
             return
         asked = error.channel == INTERRUPT
         names = [

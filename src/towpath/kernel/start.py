@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.constants import INPUT, INTERRUPT, NULL_TASK_ID, RESUME, START
+from towpath.constants import CONF, INPUT, INTERRUPT, NULL_TASK_ID, RESUME, START
 from towpath.errors import (
     EmptyInputError,
     NothingToResumeError,
@@ -52,14 +52,12 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
         state.id = "" if req.saver else req.origin
         req.state = state
         return (yield from fresh(Session(plan, req, state)))
-    step = saved.metadata.get("step", -1) + 1
-    state = open_state(plan, saved.checkpoint, step=step, bump=req.bump)
-    state.carried = saved.metadata.get(CARRIED) or {}
+    state = open_saved(plan, req, saved)
     req.state = state
     session = Session(plan, req, state)
     session.metadata = saved.metadata
     session.config = req.shown(state.id)
-    above = (saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
+    above = parent_id(saved)
     session.parent_config = req.shown(above) if above else None
     session.pending = by_task(saved.pending_writes or ())
     if req.nested and req.pinned is not None:
@@ -73,6 +71,42 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
     else:
         yield from new_input(session, rewound=rewound)
     return session
+
+
+def open_saved(plan: Plan, req: Request, saved: Any) -> State:
+    """The state at a stored checkpoint, before its next step."""
+    step = saved.metadata.get("step", -1) + 1
+    state = open_state(plan, saved.checkpoint, step=step, bump=req.bump)
+    state.carried = saved.metadata.get(CARRIED) or {}
+    return state
+
+
+def parent_id(saved: Any) -> str | None:
+    """The id of the checkpoint that a stored one came from."""
+    config: Mapping[str, Any] = saved.parent_config or {}
+    id_: str | None = config.get(CONF, {}).get("checkpoint_id")
+    return id_
+
+
+def outside_task(req: Request, state: State, writes: Sequence[Write]) -> Task:
+    """What the outside writes to the state, in the form of a task."""
+    task = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
+    task.writes = list(writes)
+    return task
+
+
+def recorded_outside(pending: Mapping[str, Sequence[Write]]) -> list[Write]:
+    """What commands that were a run's input wrote to a checkpoint."""
+    return [w for w in pending.get(NULL_TASK_ID, ()) if w[0] not in SPECIAL]
+
+
+def take_outside(
+    plan: Plan, req: Request, state: State, writes: Sequence[Write]
+) -> None:
+    """Take writes from outside into the state, in no step of their own."""
+    if writes:
+        apply(plan, state, [outside_task(req, state, writes)])
+        state.updated = None
 
 
 def load(req: Request) -> Program[tuple[Any, bool]]:
@@ -207,8 +241,7 @@ def take_input(session: Session, discarded: Sequence[Task] = ()) -> Program[None
         )
     given = projected(plan, req.input) if req.nested else req.input
     given = isolate(given) if plan.semantics.isolate_state else given
-    outside = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
-    outside.writes = input_writes(plan, given)
+    outside = outside_task(req, state, input_writes(plan, given))
     if session.saver is not None and plan.semantics.undeclared_keys == "error":
         check_input(plan, state, given)
     apply(plan, state, [*discarded, outside])
@@ -291,7 +324,7 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     writes = outside_writes(session, given)
     answers = dict(req.answers)
     session.stop = state.step + req.limit + 1
-    null = [w for w in session.pending.get(NULL_TASK_ID, ()) if w[0] not in SPECIAL]
+    null = recorded_outside(session.pending)
     asked = asked_ever if rewound else open_questions
     questions = asked(session.pending)
     if isinstance(given, Command) and given.has_resume:
@@ -308,11 +341,7 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
             # All of them, because the first record under an index stays.
             yield from session.record(NULL_TASK_ID, "", [*null, *writes])
         null.extend(writes)
-    if null:
-        outside = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
-        outside.writes = null
-        apply(plan, state, [outside])
-        state.updated = None
+    take_outside(plan, req, state, null)
     mark_stop(state)
     session.reruns = rewound and not answers
     session.tell_lifecycle("resume", "pending")

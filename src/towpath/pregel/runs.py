@@ -148,7 +148,7 @@ def prepare_run(
         place_root(graph, request, merged)
     else:
         place_nested(graph, request, parent, config, options)
-    format_.own = tuple(request.ns.split(NS_SEP)) if request.ns else ()
+    format_.own = request.path
     request.bump = bump_of(request.saver)
     request.metadata = stored_metadata(plan, merged)
     live = needs_threads(graph, format_)

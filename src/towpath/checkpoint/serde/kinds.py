@@ -289,8 +289,6 @@ EXACT: Final[dict[type, Kind]] = {
     type(...): Kind(38, lambda _: None, lambda _: ...),
 }
 
-ERROR_KIND: Final = Kind(ERROR, error_encode, _error_decode)
-
 DECODERS: Final[dict[int, Callable[[Payload], Any]]] = {
     PAIRS: lambda payload: dict(paired(payload)),
     NEST: lambda payload: payload,
