@@ -409,3 +409,13 @@ def test_missing_is_one_object_everywhere() -> None:
     assert MISSING is copy.deepcopy(MISSING) is copy.copy(MISSING)
     assert MISSING is pickle.loads(pickle.dumps(MISSING))
     assert "MISSING" == repr(MISSING)
+
+
+def test_a_copy_has_a_container_of_its_own() -> None:
+    def extend(left: list[str], right: list[str]) -> list[str]:
+        left.extend(right)
+        return left
+
+    channel = BinaryOperatorAggregate(list, extend).from_checkpoint(["a"])
+    channel.copy().update([["b"]])
+    assert ["a"] == channel.get()

@@ -13,11 +13,12 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from towpath.channels.base import COPIED
 from towpath.constants import PULL
 from towpath.errors import MutatedStateError
 from towpath.plan import Plan
 from towpath.step.isolate import isolate
-from towpath.step.state import COPIED, State
+from towpath.step.state import State
 from towpath.step.tasks import Task
 from towpath.types import Command
 from towpath.warnings import TowpathWarning

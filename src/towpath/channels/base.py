@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from towpath.constants import MISSING
 from towpath.errors import EmptyChannelError
@@ -23,6 +23,15 @@ __all__ = ("BaseChannel",)
 Value = TypeVar("Value")
 Update = TypeVar("Update")
 Checkpoint = TypeVar("Checkpoint")
+
+
+COPIED: Final = frozenset({list, dict, set})
+"""The containers that readers and look-ahead folds get copies of."""
+
+
+def own(value: Any) -> Any:
+    """The value, or a copy of it where it is a built-in container."""
+    return value.copy() if type(value) in COPIED else value
 
 
 class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
@@ -85,8 +94,11 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
             return MISSING
 
     def copy(self) -> Self:
-        """Make an independent channel of the same kind and value."""
-        return self.from_checkpoint(self.checkpoint())
+        """Make an independent channel of the same kind and value.
+
+        A fold may work in place, so the copy has a container of its own.
+        """
+        return self.from_checkpoint(own(self.checkpoint()))
 
     def is_available(self) -> bool:
         """Tell whether `get` would return a value."""

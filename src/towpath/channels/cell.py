@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, Self
 
-from towpath.channels.base import BaseChannel, Value
+from towpath.channels.base import BaseChannel, Value, own
 from towpath.constants import MISSING, Missing
 from towpath.errors import EmptyChannelError
 
@@ -50,7 +50,7 @@ class Cell(BaseChannel[Value, Value, Value], Generic[Value]):
     def copy(self) -> Self:
         """Make an independent channel that holds the same value."""
         twin = self.empty()
-        twin.value = self.value
+        twin.value = own(self.value)
         return twin
 
     def from_checkpoint(self, checkpoint: Value | Any) -> Self:

@@ -103,7 +103,6 @@ class PlanMaker:
             keys=self.keys,
             key_set=frozenset(self.keys),
             root=self.root,
-            input_view=self.view(blueprint.input_schema),
             input_keys=frozenset(self.view(blueprint.input_schema).keys),
             output_keys=self.output_keys(),
             starts=self.starts,

@@ -125,7 +125,6 @@ class Plan:
     keys: tuple[str, ...]
     key_set: frozenset[str]
     root: bool
-    input_view: View
     input_keys: frozenset[str]
     output_keys: tuple[str, ...] | str
     starts: Mapping[str, Callable[[], Any]]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from towpath.channels.base import BaseChannel
+from towpath.channels.base import COPIED, BaseChannel
 from towpath.channels.topic import Topic
 from towpath.constants import TASKS
 from towpath.errors import (
@@ -24,7 +24,6 @@ from towpath.managed.base import ManagedValue
 from towpath.plan import NodeSpec, Plan, View, action_of, tables
 from towpath.pregel.nodes import NodeBuilder, PregelNode, nothing_done
 from towpath.semantics import Semantics
-from towpath.step.state import COPIED
 from towpath.types import All, CachePolicy, RetryPolicy, Send
 
 Names = str | Sequence[str]
@@ -68,7 +67,6 @@ class RawGraph:
             name: self.spec(name, node, managed, semantics)
             for name, node in built.items()
         }
-        view = View(keys)
         return Plan(
             name=self.name,
             nodes=nodes,
@@ -77,7 +75,6 @@ class RawGraph:
             keys=keys,
             key_set=frozenset(keys),
             root=False,
-            input_view=view,
             input_keys=frozenset(several(self.input_channels)),
             output_keys=frozen(self.output_channels),
             starts={},

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from towpath.channels.base import COPIED
 from towpath.constants import MISSING
 from towpath.errors import ConcurrentUpdateError
 from towpath.plan import Plan
-from towpath.step.state import COPIED, State, mirror
+from towpath.step.state import State, mirror
 from towpath.step.tasks import Task, in_fold_order
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from towpath.channels.base import COPIED
 from towpath.constants import MISSING, PULL, PUSH, ROOT, TASKS
 from towpath.errors import UnknownNodeError, nearest
 from towpath.plan import NodeSpec, Plan, Scratchpad, View
 from towpath.step.isolate import isolate
-from towpath.step.state import COPIED, State
+from towpath.step.state import State
 from towpath.step.tasks import Origin, Task
 
 

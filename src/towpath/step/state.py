@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from towpath.channels.base import BaseChannel
+from towpath.channels.base import COPIED, BaseChannel
 from towpath.constants import MISSING
 from towpath.errors import EmptyChannelError
 from towpath.plan import Plan
@@ -20,8 +20,6 @@ Version = Any
 # The key of a checkpoint's metadata under which the ids of tasks are kept that
 # an edit carried over from the checkpoint before.
 CARRIED: Final = "carried"
-# Containers that readers get copies of.
-COPIED: Final = frozenset({list, dict, set})
 Bump = Callable[[Version | None, None], Version]
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
+from towpath.channels.base import COPIED
 from towpath.channels.last_value import LastValue
 from towpath.constants import END, MISSING, ROOT, START, TASKS
 from towpath.errors import (
@@ -24,7 +25,7 @@ from towpath.errors import (
 )
 from towpath.plan import BranchSpec, NodeSpec, Plan
 from towpath.schema import as_update
-from towpath.step.state import COPIED, State
+from towpath.step.state import State
 from towpath.step.tasks import Write
 from towpath.types import Command, Send
 
@@ -272,10 +273,6 @@ def fresh_values(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str,
             values[name] = several[0]
             continue
         copy = folding.copy()
-        held = getattr(copy, "value", None)
-        if type(held) in COPIED:
-            # A reducer may work in place, and this fold is only a look ahead.
-            copy.value = held.copy()  # type: ignore[attr-defined, union-attr]
         copy.update(several)
         if copy.is_available():
             values[name] = copy.get()
