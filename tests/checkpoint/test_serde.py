@@ -436,6 +436,69 @@ def test_members_written_out_in_a_schema_are_declared():
     assert Status.DONE is round_trip(Status.DONE)
 
 
+@dataclasses.dataclass
+class Generical(Generic[T]):
+    x: T
+
+
+class Slotted:
+    __slots__ = ("hidden", "kept")
+
+
+@dataclasses.dataclass
+class Half(Slotted):
+    x: int
+    hidden: int = 0
+
+
+@dataclasses.dataclass
+class Guarded:
+    x: int
+
+    @property
+    def double(self) -> int:
+        return self.x * 2
+
+    @double.setter
+    def double(self, value: int) -> None:
+        raise AssertionError("stored bytes called a setter")
+
+
+def test_a_generic_dataclass_need_not_store_its_annotation():
+    register(Generical)
+    assert Generical(1) == round_trip(Generical[int](1))
+
+
+def test_slots_of_a_base_come_back_unless_a_subclass_hides_them():
+    register(Half)
+    value = Half(1, hidden=3)
+    value.kept = 2
+    back = round_trip(value)
+    assert (1, 3, 2) == (back.x, back.hidden, back.kept)
+
+
+def test_bytes_cannot_call_a_property():
+    register(Guarded, name="guarded")
+    content = ormsgpack.packb(["guarded", {"x": 1, "double": 7}])
+    back = serde.loads_typed(("tp1", ormsgpack.packb(ormsgpack.Ext(5, content))))
+    assert 2 == back.double
+
+
+def test_a_default_may_be_made_from_the_other_fields():
+    class Grown(pydantic.BaseModel):
+        x: int
+
+    register(Grown, name="grown by a rule")
+    data = serde.dumps_typed(Grown(x=1))
+
+    class GrownNow(pydantic.BaseModel):
+        x: int
+        y: int = pydantic.Field(default_factory=lambda made: made["x"] + 1)
+
+    register(GrownNow, name="grown by a rule")
+    assert 2 == serde.loads_typed(data).y
+
+
 # What has no stored form
 
 
@@ -506,6 +569,41 @@ def test_deep_values_come_back_or_are_refused():
         wrapped = (wrapped,)
     with pytest.raises(SerializationError, match="nested too deeply"):
         serde.dumps_typed(wrapped)
+
+
+def test_dicts_with_other_keys_come_back_from_as_deep_as_they_are_stored():
+    """What cannot be read must not be written."""
+    value: Any = {}
+    for depth in range(DEPTH_MAX + 5):
+        value = {depth: value}
+        try:
+            stored = serde.dumps_typed(value)
+        except SerializationError as error:
+            assert "nested too deeply" in str(error)
+            assert depth >= DEPTH_MAX
+        else:
+            assert value == serde.loads_typed(stored)
+
+
+@pytest.mark.parametrize("wrap", [list, tuple, lambda loop: {1: loop[0]}, Plain])
+def test_a_circle_through_any_container_is_an_error(wrap):
+    loop: list[Any] = []
+    loop.append(wrap([loop]))
+    with pytest.raises(SerializationError, match="nested too deeply"):
+        serde.dumps_typed(loop)
+
+
+def test_what_appears_twice_comes_back_as_two():
+    shared = [1]
+    first, second = round_trip([shared, shared])
+    first.append(2)
+    assert [1] == second
+
+
+def test_a_key_that_cannot_be_printed_is_stored_or_named_by_its_type():
+    assert {10**5000: 1} == round_trip({10**5000: 1})
+    with pytest.raises(SerializationError, match="at `\\$\\[a int\\]`"):
+        serde.dumps_typed({10**5000: Unknown()})
 
 
 # The registry
@@ -632,6 +730,8 @@ def extension(code: int, data: bytes) -> bytes:
         b"\x91" * 100_000,
         b"\xa1\xff",
         extension(99, b""),
+        extension(99, b"\x90"),
+        extension(27, ormsgpack.packb(["1e999999999"])),
         b"\xd4\xff\x00",
         extension(5, ormsgpack.packb(["os:system", "ls"])),
         extension(5, ormsgpack.packb([["unhashable"], {}])),

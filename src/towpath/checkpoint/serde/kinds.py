@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from towpath.checkpoint.serde.types import RecordedError
+from towpath.errors import SerializationError
 
 Payload = Any
 """A value made of types that are encoded in turn."""
@@ -80,8 +81,13 @@ _FACTORIES: Final[dict[str, type]] = {
     cls.__name__: cls
     for cls in (
         bool,
+        bytearray,
         bytes,
+        collections.Counter,
+        collections.OrderedDict,
+        collections.deque,
         complex,
+        decimal.Decimal,
         dict,
         float,
         frozenset,
@@ -100,7 +106,10 @@ def _defaultdict_encode(value: collections.defaultdict[Any, Any]) -> Payload:
         return [None, *flat(value.items())]
     name = getattr(factory, "__name__", "")
     if _FACTORIES.get(name) is not factory:
-        raise TypeError(f"a defaultdict whose factory is {factory!r} cannot be stored")
+        raise SerializationError(
+            f"a defaultdict whose factory is {factory!r} cannot be stored",
+            hint=f"one of these can: {', '.join(_FACTORIES)}",
+        )
     return [name, *flat(value.items())]
 
 
@@ -113,6 +122,13 @@ def _defaultdict_decode(payload: Payload) -> Any:
 def _deque_decode(payload: Payload) -> Any:
     *items, maxlen = payload
     return collections.deque(items, maxlen)
+
+
+def _fraction_decode(payload: Payload) -> fractions.Fraction:
+    # A text such as "1e999999999" would be worked out, and fill the memory.
+    if not all(type(part) is int for part in payload):
+        raise TypeError("a fraction is made of ints")
+    return fractions.Fraction(*payload)
 
 
 def _datetime_encode(value: dt.datetime) -> Payload:
@@ -259,7 +275,7 @@ EXACT: Final[dict[type, Kind]] = {
     fractions.Fraction: Kind(
         27,
         lambda value: [value.numerator, value.denominator],
-        lambda payload: fractions.Fraction(*payload),
+        _fraction_decode,
     ),
     range: Kind(
         28,

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -49,28 +51,22 @@ def _enum_shape(cls: type[enum.Enum]) -> Shape:
 
 
 def _recomputed(cls: type) -> frozenset[str]:
-    """Return what objects of a class keep in `__dict__` only to be quick."""
-    return frozenset(
+    """Return what objects of a class keep in `__dict__` besides their data."""
+    cached = {
         name
         for base in cls.__mro__
         for name, member in vars(base).items()
         if isinstance(member, cached_property)
-    )
+    }
+    # What `Box[int](1)` notes about itself; an annotation is no data.
+    return frozenset(cached | {"__orig_class__"})
 
 
-def _attributes(value: object, without: frozenset[str]) -> dict[str, Any]:
-    """Return a copy of what an object's `__dict__` holds, without these names."""
-    held: dict[str, Any] = getattr(value, "__dict__", {})
+def _kept(held: dict[str, Any], without: frozenset[str]) -> dict[str, Any]:
+    """Return a copy of an object's `__dict__`, without what is no data."""
     if without.isdisjoint(held):
-        return dict(held)
+        return held.copy()
     return {name: item for name, item in held.items() if name not in without}
-
-
-def _fill(value: object, attributes: dict[str, Any]) -> None:
-    for name, item in attributes.items():
-        if name[:2] == "__":  # not fields: `__class__`, `__dict__`
-            raise ValueError(f"an object has no field {name!r}")
-        object.__setattr__(value, name, item)
 
 
 def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
@@ -84,67 +80,101 @@ def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
     return found
 
 
-_UNSET: Final = object()
+def _slots(cls: type) -> dict[str, Any]:
+    """Return the slots of a class and its bases that nothing else hides."""
+    members: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        members.update(vars(base))
+    return {
+        name: member
+        for name, member in members.items()
+        if inspect.ismemberdescriptor(member)
+    }
 
 
 def _dataclass_shape(cls: type) -> Shape:
-    # Fields may live in slots, in `__dict__`, or, with inheritance, in both.
-    names = [field.name for field in dataclasses.fields(cls)]
+    # Fields may live in slots, in `__dict__`, or, with inheritance, in both. A
+    # name in the bytes is looked for among the slots and is otherwise only put
+    # into `__dict__`, so that it cannot call a property.
+    slots = _slots(cls)
     defaults = _defaults(cls)
-    recomputed = _recomputed(cls)
+    without = _recomputed(cls)
 
     def encode(value: object) -> dict[str, Any]:
-        fields = _attributes(value, recomputed)
-        for name in names:
-            # `init=False` fields may never have been set.
-            item = getattr(value, name, _UNSET)
-            if item is not _UNSET:
-                fields[name] = item
+        held = getattr(value, "__dict__", None)
+        fields = {} if held is None else _kept(held, without)
+        for name, slot in slots.items():
+            # A slot may never have been filled, as that of an `init=False` field.
+            with suppress(AttributeError):
+                fields[name] = slot.__get__(value)
         return fields
 
     def decode(payload: dict[str, Any]) -> object:
         value: object = object.__new__(cls)
-        _fill(value, payload)
-        # A field that was added to the class since.
-        for name in defaults.keys() - payload.keys():
-            object.__setattr__(value, name, defaults[name]())
+        if not defaults.keys() <= payload.keys():
+            # A field that was added to the class since.
+            added = defaults.keys() - payload.keys()
+            payload |= {name: defaults[name]() for name in added}
+        for name in slots.keys() & payload.keys():
+            slots[name].__set__(value, payload.pop(name))
+        if payload:
+            value.__dict__.update(payload)
         return value
 
     return Shape(encode, decode)
 
 
-# No field has an empty name, so what else a model holds goes under it.
-_REST = ""
+_REST: Final = ""
+"""What else a model holds goes under this name, which no field has."""
+
+_set: Final = object.__setattr__
 
 
 def _pydantic_shape(cls: Any) -> Shape:
-    recomputed = _recomputed(cls)
+    without = _recomputed(cls)
+    defaults = _Defaults(cls)
 
     def encode(value: Any) -> dict[str, Any]:
+        fields = _kept(value.__dict__, without)
         private = value.__pydantic_private__
         if private is not None:
             private = {k: v for k, v in private.items() if not _undefined(v)}
-        rest = [
-            sorted(value.__pydantic_fields_set__),
-            value.__pydantic_extra__,
-            private,
-        ]
-        return {**_attributes(value, recomputed), _REST: rest}
+        fields_set = sorted(value.__pydantic_fields_set__)
+        fields[_REST] = [fields_set, value.__pydantic_extra__, private]
+        return fields
 
     def decode(payload: dict[str, Any]) -> object:
         fields_set, extra, private = payload.pop(_REST)
-        for name in cls.model_fields.keys() - payload.keys():
-            field = cls.model_fields[name]
-            if not field.is_required():
-                payload[name] = field.get_default(call_default_factory=True)
+        if not defaults.names <= payload.keys():
+            defaults.fill(payload)
         value = object.__new__(cls)
-        object.__setattr__(value, "__dict__", payload)
-        object.__setattr__(value, "__pydantic_fields_set__", set(fields_set))
-        object.__setattr__(value, "__pydantic_extra__", extra)
-        object.__setattr__(value, "__pydantic_private__", private)
+        _set(value, "__dict__", payload)
+        _set(value, "__pydantic_fields_set__", set(fields_set))
+        _set(value, "__pydantic_extra__", extra)
+        _set(value, "__pydantic_private__", private)
         return value
 
     return Shape(encode, decode)
+
+
+class _Defaults:
+    """The defaults of a model, for fields that were added to it since."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        # Not before a model is decoded: until then it may refer to later ones.
+        fields = self._model.model_fields.items()
+        return frozenset(name for name, field in fields if not field.is_required())
+
+    def fill(self, payload: dict[str, Any]) -> None:
+        for name, field in self._model.model_fields.items():
+            if name in self.names and name not in payload:
+                payload[name] = field.get_default(
+                    call_default_factory=True, validated_data=payload
+                )
 
 
 def _undefined(value: object) -> bool:
