@@ -6,8 +6,10 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal
 
+from towpath.checkpoint.serde.arrays import register_numpy
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.codec import Codec
+from towpath.checkpoint.serde.frames import register_pandas
 from towpath.checkpoint.serde.langchain import register_langchain
 from towpath.checkpoint.serde.own import register_own
 from towpath.checkpoint.serde.registry import register
@@ -16,6 +18,8 @@ from towpath.semantics import default
 
 register_own()
 register_langchain()
+register_numpy()
+register_pandas()
 
 _STRICT: Final = Codec()
 _LEARNING: Final = Codec(learn=True)

@@ -12,7 +12,7 @@ name is met that is not known yet.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
@@ -87,7 +87,10 @@ class Registry:
     def _met(self, cls: type) -> Entry | None:
         """Look further for a class met for the first time."""
         self._grow(cls.__mro__)
-        self._adopt(by_type(cls) for by_type, _ in self._finders)
+        for by_type, _ in self._finders:
+            found = by_type(cls)
+            if found is not None:
+                self.add(found)
         return self._by_type.get(cls)
 
     def learn(self, cls: type) -> Entry:
@@ -113,16 +116,18 @@ class Registry:
         entry = self._by_name.get(name)
         if entry is None:
             self._grow(tuple(self._declared))
-            self._adopt(by_name(name) for _, by_name in self._finders)
-            entry = self._by_name.get(name)
+            entry = self._by_name.get(name) or self._named(name)
         if entry is None:
             raise _unknown_name(name)
         return entry
 
-    def _adopt(self, found: Iterable[Entry | None]) -> None:
-        for entry in found:
-            if entry is not None:
-                self.add(entry)
+    def _named(self, name: str) -> Entry | None:
+        """Ask the finders for a stored name. It adds no class to be encoded."""
+        for _, by_name in self._finders:
+            found = by_name(name)
+            if found is not None:
+                return self._by_name.setdefault(name, found)
+        return None
 
     def _grow(self, classes: tuple[type, ...]) -> None:
         """Declare the subclasses of those of `classes` that a schema declared."""
