@@ -14,6 +14,7 @@ import math
 import sys
 from typing import Any, Final
 
+from towpath.checkpoint.serde.kinds import listed
 from towpath.checkpoint.serde.registry import DEFAULT, Entry, Registry
 from towpath.errors import DeserializationError, SerializationError
 
@@ -80,7 +81,8 @@ def _array_decode(payload: Any) -> Any:
     descr, shape, order, buffer = payload
     dtype = _dtype_decode(descr)
     # The buffer backs the array: a shape can claim no memory of its own.
-    if dtype.itemsize * math.prod(shape) != len(buffer):
+    size = dtype.itemsize * math.prod(listed(shape))
+    if type(buffer) is not bytes or len(buffer) != size:
         raise ValueError("the shape of a stored array does not fit its size")
     return loaded("numpy").ndarray(shape, dtype, bytearray(buffer), order=order)
 

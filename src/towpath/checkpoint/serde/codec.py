@@ -24,6 +24,7 @@ from towpath.checkpoint.serde.kinds import (
     ERROR,
     EXACT,
     OBJECT,
+    PLAIN,
     RAW_DECODERS,
     error_encode,
 )
@@ -155,4 +156,8 @@ class _Read:
         decode = DECODERS.get(code)
         if decode is None:
             raise DeserializationError(f"stored bytes are of the unknown kind {code}")
+        if type(payload) not in PLAIN:
+            # Most kinds are made by going through their payload: a range or a
+            # network would take a few bytes, and never end.
+            raise DeserializationError(f"stored bytes of the kind {code} are damaged")
         return decode(payload)

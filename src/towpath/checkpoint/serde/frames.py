@@ -8,16 +8,19 @@ Arrow arrays, subclasses, frequencies with holidays) are refused.
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from collections.abc import Callable
 from typing import Any, Final
 
 from towpath.checkpoint.serde.arrays import loaded
+from towpath.checkpoint.serde.kinds import listed
 from towpath.checkpoint.serde.registry import DEFAULT, Entry, Registry
 from towpath.checkpoint.serde.shape import Shape
 from towpath.errors import SerializationError
 
 _PREFIX: Final = "pandas:"
+_HELD: Final = frozenset({type(None), bool, list, str})
 
 
 def _pandas() -> Any:
@@ -42,18 +45,29 @@ def _values(column: Any) -> Any:
 def _column(values: Any) -> Any:
     """Undo `_values`."""
     if type(values) is not list:
-        return values
+        return _held(values)
     column = loaded("numpy").empty(len(values), dtype=object)
     for place, value in enumerate(values):  # an item may be a list itself
         column[place] = value
     return column
 
 
+def _held(part: Any) -> Any:
+    """Refuse what is longer than its bytes, as a range: it would be filled in."""
+    pandas = _pandas()
+    if type(part) in _HELD or type(part) is loaded("numpy").ndarray:
+        return part
+    held = (pandas.api.extensions.ExtensionArray, pandas.Index, dt.tzinfo)
+    if not isinstance(part, held) or type(part) is pandas.RangeIndex:
+        raise TypeError(f"a {type(part).__name__} is no part of an array")
+    return part
+
+
 # Extension arrays
 
 
 def _category_encode(array: Any) -> list[Any]:
-    return [array.codes, array.categories, array.ordered]
+    return [array.codes, _filled(array.categories), array.ordered]
 
 
 def _category_decode(codes: Any, categories: Any, ordered: bool) -> Any:
@@ -103,7 +117,14 @@ def _period_decode(ordinals: Any, freq: str) -> Any:
 
 
 def _interval_encode(array: Any) -> list[Any]:
-    return [array.left, array.right, array.closed]
+    return [_filled(array.left), _filled(array.right), array.closed]
+
+
+def _filled(index: Any) -> Any:
+    """Return an index that is no range: see `_held`."""
+    if type(index) is not _pandas().RangeIndex:
+        return index
+    return _pandas().Index(index.to_numpy(), name=index.name)
 
 
 def _interval_decode(left: Any, right: Any, closed: str) -> Any:
@@ -132,8 +153,8 @@ def _array_encode(array: Any) -> list[Any]:
 
 
 def _array_decode(payload: Any) -> Any:
-    kind, *parts = payload
-    return _ARRAYS[kind][1](*parts)
+    kind, *parts = listed(payload)
+    return _ARRAYS[kind][1](*map(_held, parts))
 
 
 # Indexes
@@ -161,13 +182,15 @@ def _frequency(index: Any) -> str | None:
 
 def _index_decode(payload: Any) -> Any:
     pandas = _pandas()
-    kind, *parts = payload
+    kind, *parts = listed(payload)
     if kind == "range":
         start, stop, step, name = parts
         return pandas.RangeIndex(start, stop, step, name=name)
     if kind == "multi":
         levels, codes, names = parts
-        return pandas.MultiIndex(levels, codes, names=names)
+        return pandas.MultiIndex(
+            listed(levels), list(map(_held, codes)), names=listed(names)
+        )
     values, name, freq = parts
     column = _column(values)
     index = pandas.Index(column, dtype=column.dtype, name=name, copy=False)
@@ -182,12 +205,14 @@ def _series_encode(series: Any) -> list[Any]:
 
 
 def _series_decode(payload: Any) -> Any:
-    values, index, name, *about = payload
+    values, index, name, *about = listed(payload)
     return _with(_series(values, index, name), *about)
 
 
 def _series(values: Any, index: Any, name: Any = None) -> Any:
     column = _column(values)
+    if len(column) != len(index):  # one value would be repeated
+        raise ValueError("a stored series does not fit its index")
     return _pandas().Series(column, index, column.dtype, name, copy=False)
 
 
@@ -197,9 +222,11 @@ def _frame_encode(frame: Any) -> list[Any]:
 
 
 def _frame_decode(payload: Any) -> Any:
-    columns, index, names, *about = payload
+    columns, index, names, *about = listed(payload)
     # By place first, because names may be equal.
-    parts = {place: _series(values, index) for place, values in enumerate(columns)}
+    parts = {
+        place: _series(values, index) for place, values in enumerate(listed(columns))
+    }
     frame = _pandas().DataFrame(parts, index=index)
     frame.columns = names
     return _with(frame, *about)
@@ -243,7 +270,7 @@ _SHAPES: Final[dict[str, Shape]] = {
     ),
     "Interval": Shape(
         lambda value: [value.left, value.right, value.closed],
-        lambda payload: _pandas().Interval(*payload),
+        lambda payload: _pandas().Interval(*listed(payload)),
     ),
     "NaTType": Shape(lambda _: None, lambda _: _pandas().NaT),
     "NAType": Shape(lambda _: None, lambda _: _pandas().NA),

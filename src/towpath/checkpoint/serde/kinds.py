@@ -57,6 +57,17 @@ ERROR: Final = 6
 """An exception of any class."""
 
 
+PLAIN: Final = frozenset({type(None), str, dict, list})
+"""What the payloads of Python's own types are, if they are not raw."""
+
+
+def listed(items: Any) -> list[Any]:
+    """Return a list, and refuse what might go on for longer than its bytes."""
+    if type(items) is not list:
+        raise TypeError(f"expected a list, not a {type(items).__name__}")
+    return items
+
+
 def flat(pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
     """Return keys and values in turn, in one list."""
     return list(itertools.chain.from_iterable(pairs))
@@ -241,8 +252,9 @@ def error_summary(value: BaseException) -> Payload:
 
 def _error_decode(payload: Payload) -> BaseException:
     name, args, notes = payload
-    error = RecordedError(*args) if name is None else _EXCEPTIONS[name](*args)
-    for note in notes:
+    made = RecordedError if name is None else _EXCEPTIONS[name]
+    error = made(*listed(args))
+    for note in listed(notes):
         error.add_note(note)
     return error
 

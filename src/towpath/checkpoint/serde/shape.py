@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from towpath.checkpoint.serde.kinds import listed
 from towpath.schema.pydantic import is_model
 
 _SOLID = (BaseException, bytes, dict, float, frozenset, int, list, set, str, tuple)
@@ -34,13 +35,16 @@ def shape_of(cls: type) -> Shape | None:
     if issubclass(cls, enum.Enum):
         return _enum_shape(cls)
     if issubclass(cls, tuple):
-        fields = getattr(cls, "_fields", None)
-        return None if fields is None else Shape(list, cls._make)  # type: ignore[attr-defined]  # a named tuple's
+        return _tuple_shape(cls) if hasattr(cls, "_fields") else None
     if issubclass(cls, _SOLID):
         return None
     if dataclasses.is_dataclass(cls):
         return _dataclass_shape(cls)
     return _pydantic_shape(cls) if is_model(cls) else None
+
+
+def _tuple_shape(cls: Any) -> Shape:
+    return Shape(list, lambda payload: cls._make(listed(payload)))
 
 
 def _enum_shape(cls: type[enum.Enum]) -> Shape:
@@ -149,7 +153,7 @@ def _pydantic_shape(cls: Any) -> Shape:
             defaults.fill(payload)
         value = object.__new__(cls)
         _set(value, "__dict__", payload)
-        _set(value, "__pydantic_fields_set__", set(fields_set))
+        _set(value, "__pydantic_fields_set__", set(listed(fields_set)))
         _set(value, "__pydantic_extra__", extra)
         _set(value, "__pydantic_private__", private)
         return value
