@@ -87,7 +87,9 @@ class JsonPlusSerializer(SerializerProtocol):
             return None
         if tag == BYTES:
             return content
-        raise DeserializationError(f"stored bytes are of the unknown form {tag!r}")
+        raise DeserializationError(
+            f"stored bytes are of the unknown form {tag!r}", hint=_hint(tag)
+        )
 
     def with_msgpack_allowlist(
         self, extra_allowlist: Iterable[tuple[str, ...] | type]
@@ -101,3 +103,12 @@ class JsonPlusSerializer(SerializerProtocol):
             if isinstance(allowed, type):
                 register(allowed)
         return self
+
+
+def _hint(tag: str) -> str | None:
+    """Say what may read a form that is not this codec's."""
+    if "+" in tag:
+        return "they are encrypted: read them with the keyring or the cipher they had"
+    if tag.endswith(".zstd"):
+        return "they are compressed: read them with CompressedSerializer"
+    return None
