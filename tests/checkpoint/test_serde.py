@@ -529,6 +529,7 @@ class MyDict(dict):
         (Plain(1, [Unknown()]), "$.tags[0]", "encode="),
         (Model(inner=None, surprise=Unknown()), "$", "encode="),
         (MyDict(a=1), "$", "MyDict, encode="),
+        (MyDict(a=1), "$", "store a plain dict"),
         ([memoryview(b"x")], "$[0]", "encode="),
         ([type], "$[0]", "encode="),
         ([lambda: None], "$[0]", "encode="),
@@ -627,6 +628,41 @@ def test_register_is_a_decorator_for_plain_classes():
         x: int
 
     assert Decorated(1) == round_trip(Decorated(1))
+
+
+def test_the_functions_may_be_given_in_order():
+    class Kelvin:
+        def __init__(self, degrees: float) -> None:
+            self.degrees = degrees
+
+    register(Kelvin, lambda kelvin: (kelvin.degrees,), lambda payload: Kelvin(*payload))
+    assert 3 == round_trip({"t": Kelvin(3)})["t"].degrees
+    with pytest.raises(TypeError, match="go together"):
+        register(Kelvin, encode=vars)
+
+
+def test_what_a_function_returns_may_itself_need_one():
+    class Inch:
+        pass
+
+    class Foot:
+        def __init__(self, inches: list[Inch]) -> None:
+            self.inches = inches
+
+    register(Inch, lambda _: None, lambda _: Inch())
+    register(Foot, lambda foot: foot.inches, Foot)
+    assert [Inch] * 12 == [
+        type(inch) for inch in round_trip(Foot([Inch()] * 12)).inches
+    ]
+
+
+def test_a_function_that_fails_is_named_with_its_place():
+    class Broken:
+        pass
+
+    register(Broken, lambda _: 1 / 0, lambda _: Broken())
+    with pytest.raises(SerializationError, match=r"at `\$\.a`: a `.*Broken` was not"):
+        serde.dumps_typed({"a": Broken()})
 
 
 def test_a_class_that_needs_functions_is_not_registered_without():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import sys
+import types
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,6 +47,18 @@ def test_examples_of_the_readme_run(tmp_path, monkeypatch):
     namespace: dict[str, object] = {"__name__": "readme"}
     for _, code in blocks(ROOT / "README.md"):
         run(ROOT / "README.md", code, namespace)
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name
+)
+def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # Schemas look their names up in the module of the example.
+    module = types.ModuleType("examples_of_a_page")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    for _, code in blocks(page):
+        run(page, code, vars(module))
 
 
 def test_every_error_code_has_a_page():

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 from towpath.checkpoint.serde.schema import reachable
 from towpath.checkpoint.serde.shape import shape_of
@@ -35,6 +35,10 @@ class Entry:
 
 TypeFinder = Callable[[type], Entry | None]
 NameFinder = Callable[[str], Entry | None]
+
+
+_PLAIN: Final = frozenset({bytes, dict, float, int, list, set, str, tuple})
+"""What a class may derive from and is yet not stored as."""
 
 
 class Registry:
@@ -154,9 +158,11 @@ def unknown_type(cls: type) -> SerializationError:
     spelled = f"{cls.__module__}.{cls.__qualname__}"
     plain = shape_of(cls) is not None
     call = spelled if plain else f"{spelled}, encode=..., decode=..."
+    base = next((base for base in cls.__mro__ if base in _PLAIN), None)
+    advice = f", or store a plain {base.__name__}" if base else ""
     return SerializationError(
         f"a `{spelled}` has no stored form",
-        hint=f"towpath.checkpoint.serde.register({call})",
+        hint=f"towpath.checkpoint.serde.register({call}){advice}",
     )
 
 
@@ -179,25 +185,26 @@ def register(cls: type[T], *, name: str | None = None) -> type[T]: ...
 @overload
 def register(
     cls: type[T],
-    *,
     encode: Callable[[T], Any],
     decode: Callable[[Any], T],
+    *,
     name: str | None = None,
 ) -> type[T]: ...
 
 
 def register(
     cls: type[T],
-    *,
     encode: Callable[[T], Any] | None = None,
     decode: Callable[[Any], T] | None = None,
+    *,
     name: str | None = None,
 ) -> type[T]:
     """Let objects of a class be stored, and stored objects be of this class.
 
     Dataclasses, pydantic models, enums and named tuples need nothing more. For
-    any other class, `encode` turns an object into simpler values and `decode`
-    turns those back. `name` is what the bytes will say; it is the module and
+    any other class, `encode` turns an object into simpler values (any that can
+    be stored) and `decode` turns those back; it is given what the bytes say,
+    whoever wrote them. `name` is what the bytes will say; it is the module and
     name of the class when left out, so give one to a class that may move.
 
     >>> class Celsius:
@@ -206,9 +213,14 @@ def register(
     >>> register(Celsius, encode=lambda c: c.degrees, decode=Celsius).__name__
     'Celsius'
 
+    A class whose shape is known may be decorated: `@register`.
+
     Raises:
-        SerializationError: the class needs `encode` and `decode`.
+        SerializationError: the class needs `encode` and `decode` (TP-503).
+        TypeError: only one of the two was given.
     """
+    if (encode is None) != (decode is None):
+        raise TypeError("`encode` and `decode` go together")
     if encode is not None and decode is not None:
         DEFAULT.add(Entry(name or type_name(cls), cls, encode, decode))
     elif not DEFAULT.add_plain(cls, name):
