@@ -369,6 +369,24 @@ def test_a_model_keeps_its_private_and_unset_fields():
         _ = back._unset
 
 
+class Page(pydantic.BaseModel):
+    at: pydantic.HttpUrl
+    kept_in: pydantic.PostgresDsn | None = None
+
+
+def test_urls_of_a_model_come_back():
+    register(Page)
+    page = Page(at="http://example.org/ü?a#b", kept_in="postgres://u:p@h1:1,h2:2/db")
+    back = round_trip(page)
+    assert page == back
+    assert type(page.at) is type(back.at)
+
+
+def test_a_secret_is_not_stored_unless_its_class_is_registered():
+    with pytest.raises(SerializationError, match="SecretStr"):
+        serde.dumps_typed([pydantic.SecretStr("x")])
+
+
 def test_a_field_that_was_never_set_stays_unset():
     assert not hasattr(round_trip(Frozen(1)), "late")
 

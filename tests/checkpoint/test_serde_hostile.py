@@ -58,7 +58,7 @@ NAMES = [
     *("numpy:array", "numpy:scalar", "numpy:dtype", "langchain:HumanMessage"),
     *("pandas:DataFrame", "pandas:Series", "pandas:Index", "pandas:Array"),
     *("pandas:Timestamp", "pandas:Timedelta", "pandas:Period", "pandas:Interval"),
-    *("os:system", "builtins:eval", "subprocess:Popen"),
+    *("pydantic:HttpUrl", "os:system", "builtins:eval", "subprocess:Popen"),
 ]
 WORDS = ["C", "<i8", "|O", "flat", "range", "multi", "Masked", "StringDtype", "os"]
 WORDS += ["", "list", "UTC", "ValueError", "IPv4Network", "0.0.0.0/0", "PosixPath"]

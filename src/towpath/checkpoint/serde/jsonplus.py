@@ -13,6 +13,7 @@ from towpath.checkpoint.serde.frames import register_pandas
 from towpath.checkpoint.serde.langchain import register_langchain
 from towpath.checkpoint.serde.own import register_own
 from towpath.checkpoint.serde.registry import register
+from towpath.checkpoint.serde.urls import register_urls
 from towpath.errors import DeserializationError
 from towpath.semantics import default
 
@@ -20,6 +21,7 @@ register_own()
 register_langchain()
 register_numpy()
 register_pandas()
+register_urls()
 
 _STRICT: Final = Codec()
 _LEARNING: Final = Codec(learn=True)

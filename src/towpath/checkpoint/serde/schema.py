@@ -13,8 +13,8 @@ from towpath.schema.hints import resolved_hints
 from towpath.schema.pydantic import is_model, model_hints
 
 _FOREIGN = frozenset(
-    {"builtins", "collections", "datetime", "enum", "langchain_core", "pydantic"}
-    | {"typing", "typing_extensions", "types", "towpath"}
+    {"builtins", "collections", "datetime", "enum", "langchain_core", "numpy"}
+    | {"pandas", "pydantic", "typing", "typing_extensions", "types", "towpath"}
 )
 """Packages whose classes are not taken apart: they have stored forms of their
 own, or none."""
