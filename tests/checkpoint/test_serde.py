@@ -229,6 +229,14 @@ def test_any_other_exception_comes_back_as_a_record():
     assert (back.type_name, back.message) == (again.type_name, again.message)
 
 
+def test_an_exception_without_a_message_of_its_own_is_recorded():
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise KeyError("text")
+
+    assert "KeyError" in round_trip(Mute()).message
+
+
 def test_an_exception_that_carries_what_cannot_be_stored_is_recorded():
     back = round_trip(ValueError("x", threading.Lock()))
     assert isinstance(back, RecordedError)

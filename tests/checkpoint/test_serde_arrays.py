@@ -19,6 +19,8 @@ np = pytest.importorskip("numpy")
 pd = pytest.importorskip("pandas")
 many = pytest.importorskip("hypothesis.extra.numpy")
 
+# Hypothesis makes some of them; numpy has begun to ask for a unit.
+pytestmark = pytest.mark.filterwarnings("ignore:The 'generic' unit:DeprecationWarning")
 serde = JsonPlusSerializer(learn=False)
 quick = settings(max_examples=100, deadline=None)
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
@@ -73,7 +75,7 @@ def test_a_scalar_comes_back_as_it_was(scalar):
         np.str_(""),
         np.str_("a\0"),
         np.bytes_(b"a\0"),
-        np.datetime64("NaT"),
+        np.datetime64("NaT", "s"),
         np.datetime64("2024-01-01", "25s"),
         np.float16(-0.0),
         np.bool_(True),

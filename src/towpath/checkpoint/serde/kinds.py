@@ -242,12 +242,19 @@ def error_encode(value: BaseException) -> Payload:
         return [cls.__name__, args, notes]
     if cls is RecordedError:
         return [None, list(value.args), notes]
-    return [None, [f"{cls.__module__}.{cls.__qualname__}", str(value)], notes]
+    return [None, [f"{cls.__module__}.{cls.__qualname__}", _message(value)], notes]
 
 
 def error_summary(value: BaseException) -> Payload:
     """Return the record of an exception whose arguments cannot be stored."""
-    return [None, [type(value).__name__, str(value)], []]
+    return [None, [type(value).__name__, _message(value)], []]
+
+
+def _message(value: BaseException) -> str:
+    try:
+        return str(value)
+    except Exception as error:  # its own: that it happened must be recorded
+        return f"(its message could not be made: {type(error).__name__})"
 
 
 def _error_decode(payload: Payload) -> BaseException:

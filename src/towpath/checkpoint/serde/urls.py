@@ -41,7 +41,9 @@ def _by_type(cls: type) -> Entry | None:
     name = cls.__name__
     if name not in _NAMES or cls.__module__ != "pydantic.networks":
         return None
-    return _entry(cls) if getattr(sys.modules.get("pydantic"), name, None) is cls else None
+    return (
+        _entry(cls) if getattr(sys.modules.get("pydantic"), name, None) is cls else None
+    )
 
 
 def _by_name(name: str) -> Entry | None:
