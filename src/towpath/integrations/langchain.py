@@ -83,6 +83,11 @@ AMBIENT: Final = AmbientConfig()
 def surrounding() -> dict[str, Any]:
     """What the langchain runnable around a call gives to a graph called in it."""
     config = var_child_runnable_config.get()
+    if config is AMBIENT:
+        # A task of ours, whose config the call takes over in any case; only the
+        # callbacks are those of the attempt.
+        local = getattr(current.get(), "local", None)
+        return {} if local is None else {"callbacks": local.callbacks}
     if not config:
         return {}
     keys = ("callbacks", "tags", "metadata", CONF, "max_concurrency")
