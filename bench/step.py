@@ -23,7 +23,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any, TypedDict
 
 from towpath.checkpoint.memory import InMemorySaver
-from towpath.drive.sync import SyncDriver
+from towpath.drive.sync import ORDERS, SyncDriver
 from towpath.graph import END, START, StateGraph
 from towpath.pregel.finish import connect
 from towpath.pregel.runs import Options, prepare_run
@@ -74,7 +74,7 @@ def breakdown(graph: Any, steps: int) -> tuple[dict[str, int], Counter[str]]:
             kind = type(command).__name__
             counts[kind] += 1
             began = perf_counter_ns()
-            reply = driver.orders[type(command)](command)
+            reply = ORDERS[type(command)](driver, command)
             between = perf_counter_ns()
             spent[f"obey {kind}"] += between - began
             command = program.send(reply)

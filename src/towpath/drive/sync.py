@@ -13,7 +13,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Condition
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from towpath.call.attempt import run_blocking
 from towpath.call.scope import RunScope
@@ -113,18 +113,6 @@ class SyncDriver:
         self.cancelled: BaseException | None = None
         self.deadlines = Deadlines(scope.req.step_timeout)
         self.events: list[Any] = []
-        self.orders: dict[type, Callable[[Any], Any]] = {
-            Launch: self.launch,
-            Wait: self.wait,
-            Stop: self.stop,
-            Persist: self.persist,
-            Record: self.record,
-            Flush: self.flush,
-            Fetch: self.ask_saver,
-            FetchAll: self.ask_saver_all,
-            Recall: lambda c: c.cache.get(c.keys),
-            Remember: lambda c: c.cache.set({c.key: (c.writes, c.ttl)}),
-        }
 
     def emit(self, chunk: Chunk) -> None:
         """Take a chunk from any thread."""
@@ -144,7 +132,7 @@ class SyncDriver:
 
     def stream(self, program: Program[Any]) -> Generator[Chunk, None, Any]:
         """Obey a program; yield chunks as they come, return what it returns."""
-        orders, outbox = self.orders, self.outbox
+        outbox = self.outbox
         self.scope.begin()
         try:
             command = next(program)
@@ -154,7 +142,7 @@ class SyncDriver:
                         self.collect()
                     while outbox:
                         yield dated(outbox.popleft())
-                    reply = orders[type(command)](command)
+                    reply = ORDERS[type(command)](self, command)
                 except (GeneratorExit, KeyboardInterrupt) as error:
                     return self.close(program, command, error)
                 except BaseException as error:
@@ -189,7 +177,7 @@ class SyncDriver:
             while True:
                 self.outbox.clear()  # nobody takes chunks any more
                 try:
-                    reply = self.orders[type(command)](command)
+                    reply = ORDERS[type(command)](self, command)
                 except Exception as failure:
                     command = program.throw(failure)
                 else:
@@ -324,3 +312,25 @@ class SyncDriver:
     def ask_saver_all(self, command: FetchAll) -> list[Any]:
         method, args, kwargs = saver_call(command)
         return list(getattr(command.saver, method)(*args, **kwargs))
+
+    def recall(self, command: Recall) -> Any:
+        return command.cache.get(command.keys)
+
+    def remember(self, command: Remember) -> None:
+        command.cache.set({command.key: (command.writes, command.ttl)})
+
+
+# A table of functions, not of bound methods: a driver that held those would be
+# a cycle, and with it everything of its run would wait for the collector.
+ORDERS: Final[dict[type, Callable[[SyncDriver, Any], Any]]] = {
+    Launch: SyncDriver.launch,
+    Wait: SyncDriver.wait,
+    Stop: SyncDriver.stop,
+    Persist: SyncDriver.persist,
+    Record: SyncDriver.record,
+    Flush: SyncDriver.flush,
+    Fetch: SyncDriver.ask_saver,
+    FetchAll: SyncDriver.ask_saver_all,
+    Recall: SyncDriver.recall,
+    Remember: SyncDriver.remember,
+}
