@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
 from contextlib import suppress
 from contextvars import Context, copy_context
 from random import random
@@ -92,26 +92,28 @@ def simple_attempt(scope: RunScope, task: Task, context: TaskContext) -> None:
     Most nodes are, and most of what a superstep costs would otherwise be the
     generators of the general form.
     """
-    spec, plan = task.spec, scope.plan
+    spec = task.spec
     ctx = entered(scope, context)
     try:
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
-        try:
-            output = ctx.run(spec.call, task.input)
-        except ParentCommand as error:
-            output = for_here(scope, error)
-        if type(output) not in PLAIN:
-            refuse_async(output, task.name)
-            if is_runnable(output):
-                output = ctx.run(output.invoke, task.input)
+        output = task.input
+        if spec.call is not None:
+            try:
+                output = ctx.run(spec.call, output)
+            except ParentCommand as error:
+                output = for_here(scope, error)
+            if type(output) not in PLAIN:
+                refuse_async(output, task.name)
+                if is_runnable(output):
+                    output = ctx.run(output.invoke, task.input)
         writes = node_writes(scope, task, context, output)
         if spec.branches:
             own = tuple(writes)
             for branch in spec.branches:
                 view = branch_view(scope, task, own, branch.view)
                 answer = ctx.run(branch.path.call, view)  # type: ignore[arg-type]
-                writes.extend(branch_writes(plan, spec, branch, answer))
+                writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
         task.writes = writes
     except BaseException as error:
@@ -206,7 +208,7 @@ def node_writes(
 ) -> list[Write]:
     """What the node's result and what it pushed on the way write."""
     plan, state = scope.plan, scope.req.state
-    if plan.isolated and state is not None and state.containers:
+    if state is not None and state.containers:
         check_lengths(state, task, output)
     writes = updates_of(plan, task.spec, output)
     if context.pushed is not None:
@@ -236,9 +238,13 @@ def branch_view(
     assert state is not None
     values = fresh_values(plan, state, writes)
     pad = Scratchpad(task.origin.step, scope.req.stop) if plan.managed else None
-    containers = state.containers
+    containers: Collection[str] = state.containers
     if values is not state.values:
-        containers = containers.union([channel for channel, _ in writes])
+        held = [name for name, _ in writes if type(values.get(name)) in plan.copied]
+        if held:
+            containers = containers.union(held)
+        elif view.whole and not containers:
+            return values  # a dict of its own already
     return read(plan, values, view, pad, containers)
 
 
@@ -298,7 +304,8 @@ def started(scope: RunScope, task: Task) -> TaskContext:
     if task.timeout is not None or task.spec.retry:
         task.start_clock(monotonic())
     task.attempt += 1
-    task.asked = 0
+    if task.asked:
+        task.asked = 0
     return TaskContext(scope, task)
 
 

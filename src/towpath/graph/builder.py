@@ -8,7 +8,7 @@ stored checkpoints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from towpath.channels import (
@@ -18,7 +18,7 @@ from towpath.channels import (
     NamedBarrierValueAfterFinish,
     Topic,
 )
-from towpath.channels.base import BaseChannel
+from towpath.channels.base import COPIED, BaseChannel
 from towpath.constants import END, ROOT, START, TAG_HIDDEN, TASKS
 from towpath.graph.identity import identity_of
 from towpath.graph.joins import TakenBarrier
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 HANDLER = "__error_handler__"
 Channels = dict[str, BaseChannel[Any, Any, Any]]
+Writes = tuple[tuple[str, Any], ...]
 
 
 def to_channel(name: str) -> str:
@@ -63,6 +64,11 @@ class PlanMaker:
         self.channels: Channels = {}
         self.joins: list[JoinSpec] = []
         self.finishing: set[str] = set()
+        # What going somewhere writes.
+        self.ways: dict[str, Writes] = {
+            name: ((to_channel(name), None),) for name in blueprint.nodes
+        }
+        self.ways[END] = ()
 
     def collect(self) -> None:
         """The channels of every schema the graph knows, conflicts refused."""
@@ -81,7 +87,10 @@ class PlanMaker:
             managed = tuple(k for k in shape.keys if k in self.managed)
             # The very tuple: readers of everything are recognised by identity.
             keys = self.keys if len(own) == len(self.keys) else own
-            self.views[key] = View(keys, managed, shape.root, shape.make, schema)
+            whole = keys is self.keys and not (managed or shape.root or shape.make)
+            self.views[key] = View(
+                keys, managed, shape.root, shape.make, schema, whole=whole
+            )
         return self.views[key]
 
     def make(self, name: str, options: Mapping[str, Any]) -> Plan:
@@ -108,7 +117,7 @@ class PlanMaker:
             starts=self.starts,
             joins=tuple(self.joins),
             semantics=self.semantics,
-            isolated=self.semantics.isolate_state,
+            copied=COPIED if self.semantics.isolate_state else frozenset(),
             validate=validator_of(blueprint.state_schema)
             if self.semantics.validate_updates
             else None,
@@ -165,13 +174,15 @@ class PlanMaker:
 
     def entry(self, edges: list[tuple[str, Any]]) -> NodeSpec:
         """The node that passes input on."""
+        branches = self.branches(START)
         return NodeSpec(
             START,
             None,
             (START,),
             self.view(self.blueprint.input_schema),
             edges=tuple(edges),
-            branches=self.branches(START),
+            branches=branches,
+            simple=all(branch.path.bare for branch in branches),
             hidden=True,
             tags=(TAG_HIDDEN,),
             finishes=START in self.finishing,
@@ -184,9 +195,20 @@ class PlanMaker:
                 branch.path,
                 branch.ends,
                 self.view(branch.input_schema or self.input_schema(name)),
+                self.leads(branch.ends),
             )
             for branch in self.blueprint.branches.get(name, {}).values()
         )
+
+    def leads(self, ends: Mapping[Hashable, str] | None) -> Mapping[str, Writes]:
+        """What a branch's answers write, of those that name a node or END."""
+        if ends is None:
+            return self.ways
+        return {
+            answer: self.ways[target]
+            for answer, target in ends.items()
+            if type(answer) is str and target in self.ways
+        }
 
     def input_schema(self, name: str) -> Any:
         node = self.blueprint.nodes.get(name)

@@ -171,8 +171,11 @@ def edit_only(
     """Change the state and nothing else: the step's tasks stay as they are."""
     plan, state = session.plan, session.state
     outside = Task(OUTSIDE, (INPUT,), (), NOWHERE)
-    for each in updates:
-        outside.writes.extend(updates_of(plan, OUTSIDE, isolate(each.values)))
+    outside.writes = [
+        write
+        for each in updates
+        for write in updates_of(plan, OUTSIDE, isolate(each.values))
+    ]
     kept = {task.id: pending[task.id] for task in tasks if pending.get(task.id)}
     carried = {path_key(task.path): task.id for task in tasks}
     apply(plan, state, [outside])

@@ -19,10 +19,10 @@ from towpath.errors import (
     GraphRecursionError,
     StalledJoinError,
 )
-from towpath.kernel.commands import Flush, Program
+from towpath.kernel.commands import Flush, Launch, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
-from towpath.kernel.settle import settle, stand_in_of
+from towpath.kernel.settle import at_once, done, recall, settle, stand_in_of
 from towpath.kernel.start import begin
 from towpath.plan import Plan
 from towpath.step.apply import apply
@@ -82,14 +82,13 @@ def run(plan: Plan, req: Request) -> Program[Outcome]:
 def loop(session: Session) -> Program[Status]:
     """The supersteps."""
     plan, req, state = session.plan, session.req, session.state
+    told = session.tells or session.saver is not None or req.cache is not None
     retold = not (session.pending or session.reruns)
     while True:
-        stop = session.stop
-        tasks = prepare(plan, state, req.ns, stop)
-        session.tasks = tasks
+        session.tasks = tasks = prepare(plan, state, req.ns, req.stop)
         if session.tells:
             show_checkpoint(session)
-        if state.step > stop - req.spent:
+        if state.step > req.stop - req.spent:
             raise out_of_steps(session)
         if not tasks:
             check_joins(session)
@@ -102,14 +101,26 @@ def loop(session: Session) -> Program[Status]:
             raise GraphDrained(req.control.drain_reason)
         if session.tells:
             announce(session, tasks, again=not retold)
-        yield from settle(session, ready)
+        if req.cache is not None:
+            ready = yield from recall(session, ready)
+        arrived = (yield Launch(ready)) if ready else ()
+        if not at_once(ready, arrived):
+            yield from settle(session, ready, arrived)
+        elif told:
+            yield from done(session, ready[0], last=True)
         if session.halted:
             # In task order, not in the order in which the tasks came to ask.
             session.interrupts = [i for t in session.tasks for i in t.interrupts]
             yield from session.release_late()
             return "interrupt"
         retold = True
-        advance(session)
+        if session.pending:
+            session.pending = {}
+        if state.carried:
+            state.carried = {}
+        apply(plan, state, session.tasks)
+        if session.tells or session.fading:
+            session.tell_step(session.tasks)
         if session.saver is not None:
             yield from session.commit("loop")
         else:
@@ -119,16 +130,6 @@ def loop(session: Session) -> Program[Status]:
             session.tell_checkpoint()
             session.tell_breakpoint()
             return "interrupt_after"
-
-
-def advance(session: Session) -> None:
-    """Fold what the tasks wrote, and tell it."""
-    state, tasks = session.state, session.tasks
-    session.pending = {}
-    state.carried = {}
-    apply(session.plan, state, tasks)
-    if session.tells or session.fading:
-        session.tell_step(tasks)
 
 
 def show_checkpoint(session: Session) -> None:

@@ -42,22 +42,22 @@ from towpath.types import CachePolicy, TimeoutPolicy
 CACHE_NS = "__pregel_ns_writes"
 
 
-def settle(session: Session, tasks: Sequence[Task]) -> Program[None]:
-    """Run these tasks until each of them is settled.
+def at_once(tasks: Sequence[Task], arrived: Sequence[Any]) -> bool:
+    """Whether a lone task has finished as soon as it was launched: the rule."""
+    if len(tasks) != 1 or not arrived:
+        return False
+    task = tasks[0]
+    return arrived[0] is task and task.error is None and not task.halted
+
+
+def settle(
+    session: Session, tasks: Sequence[Task], arrived: Sequence[Any]
+) -> Program[None]:
+    """See to it that each of these tasks is settled; some may have arrived.
 
     Raises what stops the run: the first failure, a command for a graph
     further up, a drain, a cancellation.
     """
-    if session.req.cache is not None:
-        tasks = yield from recall(session, tasks)
-    arrived: Sequence[Any] = (yield Launch(tasks)) if tasks else ()
-    if len(arrived) == len(tasks) == 1:
-        (task,) = tasks
-        if arrived[0] is task and task.error is None and not task.halted:
-            task.done = True
-            if session.saver is not None or session.tells or task.cache_key:
-                yield from done(session, task, last=True)
-            return
     round_ = Round(session, tasks)
     while True:
         for event in arrived:

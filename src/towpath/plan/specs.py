@@ -33,7 +33,8 @@ class View:
 
     `keys` are the channels read and `managed` the managed values, by name;
     `root` says that the state is one bare value; `make` builds the instance of
-    a schema class from the values (None: they are passed as a dict).
+    a schema class from the values (None: they are passed as a dict). `whole`:
+    it is simply a dict of all values.
     """
 
     keys: tuple[str, ...] = ()
@@ -41,6 +42,7 @@ class View:
     root: bool = False
     make: Callable[[dict[str, Any]], Any] | None = None
     schema: Any = None
+    whole: bool = False
 
 
 NOTHING = View()
@@ -51,12 +53,14 @@ class BranchSpec:
     """A conditional edge: a path function and where its answers lead.
 
     `ends` maps an answer to a node name; None takes answers as node names.
+    `leads` has the writes of the answers that need no second look.
     """
 
     name: str
     path: Action
     ends: Mapping[Hashable, str] | None
     view: View
+    leads: Mapping[str, tuple[tuple[str, Any], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +116,10 @@ class Plan:
     """A compiled graph as plain tables.
 
     `signals` are the channels that only wake nodes: written, they are on for one
-    step, and no key of the state shows them; `plain` are the keys without a
-    reducer, which hold the one value written. `isolated` repeats a switch of the
-    semantics.
+    step, and no key of the state shows them. A run keeps objects of the other
+    channels, its `cells`. `plain` are the keys without a reducer, which hold the
+    one value written. `copied` are the types of containers that are kept apart
+    under `isolate_state`: none without it.
     """
 
     name: str
@@ -133,8 +138,9 @@ class Plan:
     finishing: tuple[str, ...]
     joins: tuple[JoinSpec, ...]
     semantics: Semantics
-    isolated: bool = False
+    copied: frozenset[type] = frozenset()
     signals: frozenset[str] = frozenset()
+    cells: Mapping[str, BaseChannel[Any, Any, Any]] = field(default_factory=dict)
     plain: frozenset[str] = frozenset()
     untracked: frozenset[str] = frozenset()
     validate: Callable[[str, Any], Any] | None = None

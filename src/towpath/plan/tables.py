@@ -24,9 +24,16 @@ def tables(
         for trigger in spec.triggers:
             listeners.setdefault(trigger, []).append(spec.name)
     consumes, finishes = BaseChannel.consume, BaseChannel.finish
+    signals = frozenset(
+        key
+        for key, channel in channels.items()
+        if type(channel) is EphemeralValue and not channel.guard and key not in keys
+    )
     return {
         "listeners": {key: tuple(names) for key, names in listeners.items()},
-        "ticking": frozenset(k for k, kind in kinds.items() if kind.ticks),
+        "ticking": frozenset(
+            k for k, kind in kinds.items() if kind.ticks and k not in signals
+        ),
         "consuming": frozenset(
             k for k, kind in kinds.items() if kind.consume is not consumes
         ),
@@ -36,10 +43,7 @@ def tables(
         "untracked": frozenset(
             k for k, kind in kinds.items() if kind is UntrackedValue
         ),
-        "signals": frozenset(
-            key
-            for key, channel in channels.items()
-            if type(channel) is EphemeralValue and not channel.guard and key not in keys
-        ),
+        "signals": signals,
+        "cells": {k: channel for k, channel in channels.items() if k not in signals},
         "plain": frozenset(k for k in keys if kinds.get(k) is LastValue),
     }

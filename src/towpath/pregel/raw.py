@@ -80,7 +80,7 @@ class RawGraph:
             starts={},
             joins=(),
             semantics=semantics,
-            isolated=semantics.isolate_state,
+            copied=COPIED if semantics.isolate_state else frozenset(),
             interrupt_before=stops(self.interrupt_before),
             interrupt_after=stops(self.interrupt_after),
             context_schema=self.context_schema,

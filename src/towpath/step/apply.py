@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.channels.base import COPIED
 from towpath.constants import MISSING
 from towpath.errors import ConcurrentUpdateError
 from towpath.plan import Plan
@@ -26,16 +25,23 @@ def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
         tasks = in_fold_order(tasks)
     version = state.bump(state.top, None)
     counts = consume(plan, state, tasks, version)
+    signals = plan.signals
+    on: set[str] = set()
     grouped: dict[str, list[Any]] = {}
     for task in tasks:
-        for channel, value in task.writes:
-            if channel in grouped:
-                grouped[channel].append(value)
+        for name, value in task.writes:
+            if name in signals:
+                on.add(name)
+            elif name in grouped:
+                grouped[name].append(value)
             else:
-                grouped[channel] = [value]
+                grouped[name] = [value]
     updated = fold(plan, state, grouped, tasks, version)
+    switch(state, on, version, counts=counts)
+    updated |= on
     if counts:
-        tick(plan, state, grouped, updated, version)
+        if state.live:
+            tick(plan, state, grouped, updated, version)
         if plan.finishing and updated.isdisjoint(plan.listeners):
             finish(plan, state, updated, version)
     state.top = version
@@ -49,7 +55,7 @@ def consume(plan: Plan, state: State, tasks: Sequence[Task], version: Any) -> bo
     such a step does not count for channels that live by the step.
     """
     counts = False
-    versions, seen = state.versions, state.seen
+    versions, seen, consuming = state.versions, state.seen, plan.consuming
     for task in tasks:
         triggers = task.triggers
         if not triggers:
@@ -59,15 +65,29 @@ def consume(plan: Plan, state: State, tasks: Sequence[Task], version: Any) -> bo
         for trigger in triggers:
             if trigger in versions:
                 saw[trigger] = versions[trigger]
+            if trigger in consuming and state.channels[trigger].consume():
+                touched(plan, state, trigger, version)
         if saw:
             name = task.name
             old = seen.get(name)
             seen[name] = saw if old is None or len(old) == len(saw) else {**old, **saw}
-        if plan.consuming:
-            for trigger in triggers:
-                if trigger in plan.consuming and state.channels[trigger].consume():
-                    touched(plan, state, trigger, version)
     return counts
+
+
+def switch(state: State, on: set[str], version: Any, *, counts: bool) -> None:
+    """Turn on the signals that were written, and off those of the step before."""
+    versions, before = state.versions, state.on
+    for name in on:
+        versions[name] = version
+    state.changed |= on
+    if not counts:
+        state.on = before | on
+        return
+    for name in before:
+        if name not in on:
+            versions[name] = version
+            state.changed.add(name)
+    state.on = on
 
 
 def fold(
@@ -79,27 +99,21 @@ def fold(
 ) -> set[str]:
     """Give every written channel its writes; the ones that changed come back."""
     updated: set[str] = set()
-    channels, values, versions = state.channels, state.values, state.versions
-    containers, live = state.containers, state.live
-    signals, plain = plan.signals, plan.plain
+    channels, plain = state.channels, plan.plain
     for name, writes in grouped.items():
-        channel = channels.get(name)
-        if channel is None:
+        # What nearly every write is for is set as its `update` would set it,
+        # without the call.
+        if name in plain and len(writes) == 1 and writes[0] is not MISSING:
+            value = channels[name].value = state.values[name] = writes[0]  # type: ignore[attr-defined]
+            if type(value) in plan.copied:
+                state.containers.add(name)
+            elif name in state.containers:
+                state.containers.discard(name)
+        elif name not in channels or not fold_into(
+            plan, state, name, writes, tasks, version
+        ):
             continue
-        # The two kinds that nearly every write is for are set as their `update`
-        # would set them, without the calls.
-        if name in signals:
-            channel.value = writes[-1]  # type: ignore[attr-defined]
-            live.add(name)
-        elif name in plain and len(writes) == 1 and writes[0] is not MISSING:
-            value = channel.value = values[name] = writes[0]  # type: ignore[attr-defined]
-            if type(value) in COPIED:
-                containers.add(name)
-            elif name in containers:
-                containers.discard(name)
-        elif not fold_into(plan, state, name, writes, tasks, version):
-            continue
-        versions[name] = version
+        state.versions[name] = version
         updated.add(name)
     state.changed |= updated
     return updated
@@ -155,12 +169,6 @@ def tick(
     live = state.live
     for name in live.difference(grouped):
         channel = state.channels[name]
-        if name in plan.signals:
-            channel.value = MISSING  # type: ignore[attr-defined] # what its update does
-            state.versions[name] = version
-            state.changed.add(name)
-            live.discard(name)
-            continue
         changed = channel.update(())
         if changed:
             touched(plan, state, name, version)
@@ -185,4 +193,4 @@ def touched(plan: Plan, state: State, name: str, version: Any) -> None:
     state.versions[name] = version
     state.changed.add(name)
     if name in plan.key_set:
-        mirror(state, name)
+        mirror(plan, state, name)

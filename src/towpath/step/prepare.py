@@ -7,7 +7,7 @@ name. Only nodes that listen to a channel the last step changed are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from towpath.channels.base import COPIED
@@ -24,59 +24,43 @@ def prepare(plan: Plan, state: State, ns: str, stop: int) -> list[Task]:
     origin = Origin(state.id, ns, state.step, state.carried)
     tasks = pushed(plan, state, origin) if TASKS in state.live else []
     pad = Scratchpad(state.step, stop) if plan.managed else None
-    if state.updated is None:
-        candidates: Iterable[str] = plan.nodes
-    else:
-        candidates = woken(plan, state.updated)
-    nodes = plan.nodes
-    for name in candidates:
-        spec = nodes[name]
-        fired = due(plan, state, spec)
-        if fired:
-            task = Task(spec, (PULL, name), fired, origin)
-            fill(plan, state, task, pad)
-            tasks.append(task)
+    for spec in ready(plan, state):
+        task = Task(spec, (PULL, spec.name), spec.triggers, origin)
+        fill(plan, state, task, pad)
+        tasks.append(task)
     return tasks
 
 
-def woken(plan: Plan, updated: Iterable[str]) -> Sequence[str]:
-    """The nodes that listen to any of these channels, by name."""
-    listeners = plan.listeners
-    names: Sequence[str] = ()
-    for channel in updated:
+def ready(plan: Plan, state: State) -> Sequence[NodeSpec]:
+    """The nodes that a trigger makes due, by name."""
+    nodes, listeners, signals = plan.nodes, plan.listeners, plan.signals
+    if state.updated is None:
+        return [spec for spec in nodes.values() if due(plan, state, spec)]
+    found: dict[str, NodeSpec] = {}
+    for channel in state.updated:
         if channel in listeners:
-            found = listeners[channel]
-            names = {*names, *found} if names else found  # type: ignore[assignment]
-    return sorted(names) if len(names) > 1 else names
+            for name in listeners[channel]:
+                # A signal that was just written is on, and newer than any seen.
+                if channel in signals or due(plan, state, nodes[name]):
+                    found[name] = nodes[name]
+    if len(found) < 2:
+        return tuple(found.values())
+    return [found[name] for name in sorted(found)]
 
 
-def due(plan: Plan, state: State, spec: NodeSpec) -> tuple[str, ...]:
-    """The triggers of a node, if any of them makes it due."""
-    triggers = spec.triggers
-    if len(triggers) == 1:
-        trigger = triggers[0]
+def due(plan: Plan, state: State, spec: NodeSpec) -> bool:
+    """Whether one of a node's triggers is available and newer than it has seen."""
+    seen = state.seen.get(spec.name, {})
+    for trigger in spec.triggers:
         version = state.versions.get(trigger)
-        if version is None:
-            return ()
-        seen = state.seen.get(spec.name)
-        if seen is not None and trigger in seen and not version > seen[trigger]:
-            return ()
-        channel = state.channels[trigger]
+        if version is None or (trigger in seen and not version > seen[trigger]):
+            continue
         if trigger in plan.signals:
-            return triggers if channel.value is not MISSING else ()  # type: ignore[attr-defined]
-        return triggers if channel.is_available() else ()
-    return triggers if any(fires(state, spec.name, t) for t in triggers) else ()
-
-
-def fires(state: State, name: str, trigger: str) -> bool:
-    """Whether a trigger is available and newer than the node has seen."""
-    version = state.versions.get(trigger)
-    if version is None:
-        return False
-    seen = state.seen.get(name)
-    if seen is not None and trigger in seen and not version > seen[trigger]:
-        return False
-    return state.channels[trigger].is_available()
+            if trigger in state.on:
+                return True
+        elif state.channels[trigger].is_available():
+            return True
+    return False
 
 
 def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
@@ -91,7 +75,7 @@ def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
                 raise UnknownNodeError(msg, hint=hint)
             continue
         task = Task(spec, (PUSH, index, False), (PUSH,), origin)
-        task.input = isolate(send.arg) if plan.isolated else send.arg
+        task.input = isolate(send.arg) if plan.copied else send.arg
         if send.timeout is not None:
             task.timeout = send.timeout
         tasks.append(task)
@@ -106,7 +90,7 @@ def refill(plan: Plan, state: State, task: Task, stop: int) -> None:
     if task.path[0] == PULL and len(task.path) == 2:
         pad = Scratchpad(state.step, stop) if plan.managed else None
         fill(plan, state, task, pad)
-    elif task.path[0] == PUSH and plan.isolated and len(task.path) == 3:
+    elif task.path[0] == PUSH and plan.copied and len(task.path) == 3:
         task.input = isolate(state.channels[TASKS].get()[task.path[1]].arg)
 
 
@@ -129,27 +113,27 @@ def read(
     values: dict[str, Any],
     view: View,
     pad: Scratchpad | None,
-    containers: Iterable[str],
+    containers: Collection[str],
 ) -> Any:
     """What a node or branch with this schema sees of the values.
 
-    Under `isolate_state` the containers among them are copied, so that a
-    reader that changes one in place changes nobody else's: what it does not
-    return does not count. What containers hold is shared.
+    Those named in `containers` are copied, so that a reader that changes one in
+    place changes nobody else's: what it does not return does not count. What
+    containers hold is shared.
     """
-    isolated = plan.isolated
+    if view.whole and not containers:
+        return values.copy()
     if view.root:
         value: Any = values.get(ROOT)
-        return value.copy() if isolated and type(value) in COPIED else value
+        return value.copy() if type(value) in plan.copied else value
     if view.keys is plan.keys:
         data = values.copy()
     else:
         data = {key: values[key] for key in view.keys if key in values}
-    if isolated:
-        for key in containers:
-            held: Any = data.get(key)
-            if type(held) in COPIED:
-                data[key] = held.copy()
+    for key in containers:
+        held: Any = data.get(key)
+        if type(held) in COPIED:
+            data[key] = held.copy()
     for key in view.managed:
         data[key] = plan.managed[key].get(pad)
     return data if view.make is None else view.make(data)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from towpath.channels.base import COPIED, BaseChannel
+from towpath.channels.base import BaseChannel
 from towpath.constants import MISSING
 from towpath.errors import EmptyChannelError
 from towpath.plan import Plan
@@ -32,8 +32,9 @@ class State:
     """Channels, versions and what was seen, between two supersteps.
 
     `step` is the number of the superstep that comes next; `updated` the
-    channels that the last one changed (None: not known, look at all); `live`
-    the channels that must be told when a step does not write them; the
+    channels that the last one changed (None: not known, look at all); `on` the
+    signals that are on; `live`
+    the other channels that must be told when a step does not write them; the
     keys whose values are built-in containers are `containers`; `stored` is
     the checkpoint form of every channel that has a version; `changed` the
     channels that changed since the last call of `to_checkpoint`.
@@ -47,6 +48,7 @@ class State:
         "containers",
         "id",
         "live",
+        "on",
         "seen",
         "step",
         "stored",
@@ -68,6 +70,7 @@ class State:
         self.updated: set[str] | None = None
         self.values: dict[str, Any] = {}
         self.containers: set[str] = set()
+        self.on: set[str] = set()
         self.live: set[str] = set()
         self.stored: dict[str, Any] = {}
         self.changed: set[str] = set()
@@ -86,7 +89,7 @@ def open_state(
     stored = checkpoint["channel_values"] if checkpoint else {}
     channels = {
         name: channel.from_checkpoint(stored.get(name, MISSING))
-        for name, channel in plan.channels.items()
+        for name, channel in plan.cells.items()
     }
     state = State(channels, step, bump)
     if checkpoint:
@@ -94,14 +97,15 @@ def open_state(
         state.versions = dict(checkpoint["channel_versions"])
         state.seen = {k: dict(v) for k, v in checkpoint["versions_seen"].items()}
         state.top = max(state.versions.values(), default=None)
-        state.stored = {k: v for k, v in stored.items() if k in channels}
+        state.stored = {k: v for k, v in stored.items() if k in plan.channels}
+        state.on = {name for name in plan.signals if name in stored}
     for name in plan.keys:
-        mirror(state, name)
+        mirror(plan, state, name)
     state.live = {name for name in plan.ticking if channels[name].is_available()}
     return state
 
 
-def mirror(state: State, name: str) -> None:
+def mirror(plan: Plan, state: State, name: str) -> None:
     """Bring the readable value of one channel up to date."""
     try:
         value = state.values[name] = state.channels[name].get()
@@ -109,7 +113,7 @@ def mirror(state: State, name: str) -> None:
         state.values.pop(name, None)
         state.containers.discard(name)
     else:
-        if type(value) in COPIED:
+        if type(value) in plan.copied:
             state.containers.add(name)
         elif name in state.containers:
             state.containers.discard(name)
@@ -119,7 +123,10 @@ def to_checkpoint(state: State) -> dict[str, Any]:
     """The state as the checkpoint dict that savers take, without id and time."""
     stored, channels = state.stored, state.channels
     for name in state.changed:
-        value = channels[name].checkpoint()
+        if name in channels:
+            value = channels[name].checkpoint()
+        else:
+            value = None if name in state.on else MISSING
         if value is MISSING:
             stored.pop(name, None)
         else:

@@ -35,6 +35,8 @@ class Task:
     # Class attributes are the defaults: most tasks never set most of these,
     # and a task is made in every superstep.
     id_: str | None = None
+    input: Any = None
+    writes: Sequence[Write] = ()
     output: Any = MISSING
     """A result given in advance, by an update from outside."""
     error: BaseException | None = None
@@ -74,8 +76,6 @@ class Task:
         self.path = path
         self.triggers = triggers
         self.origin = origin
-        self.input: Any = None
-        self.writes: list[Write] = []
         self.timeout = spec.timeout
 
     @property

@@ -11,8 +11,6 @@ import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
-from towpath.channels.base import COPIED
-from towpath.channels.last_value import LastValue
 from towpath.constants import END, MISSING, ROOT, START, TASKS
 from towpath.errors import (
     InvalidReturnError,
@@ -133,12 +131,12 @@ def update_writes(plan: Plan, spec: NodeSpec, update: Any) -> list[Write]:
 def keyed(plan: Plan, spec: NodeSpec, pairs: Iterable[tuple[Any, Any]]) -> list[Write]:
     """Keep the declared keys; what happens to others is a matter of semantics."""
     keys = plan.input_keys if spec.name == START else plan.key_set
-    isolated = plan.isolated
+    copied = plan.copied
     writes = []
     for key, value in pairs:
         if key not in keys:
             undeclared(plan, spec, key)
-        elif isolated and type(value) in COPIED:
+        elif type(value) in copied:
             # A node may keep a container it returned, and change it later.
             writes.append((key, value.copy()))
         else:
@@ -218,12 +216,11 @@ def is_node(plan: Plan, target: Any) -> bool:
 
 def branch_writes(
     plan: Plan, spec: NodeSpec, branch: BranchSpec, answer: Any
-) -> list[Write]:
+) -> Sequence[Write]:
     """Where a path function's answer leads."""
-    if type(answer) is str:  # the rule; the rest is for lists and sends
-        answers: Sequence[Any] = (answer,)
-    else:
-        answers = answer if isinstance(answer, list | tuple) else (answer,)
+    if type(answer) is str and answer in branch.leads:
+        return branch.leads[answer]
+    answers = answer if isinstance(answer, list | tuple) else (answer,)
     source = f"the branch `{branch.name}` of `{spec.name}`"
     writes: list[Write] = []
     for item in answers:
@@ -261,18 +258,20 @@ def merged(plan: Plan, writes: list[Write]) -> list[Write]:
 def fresh_values(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str, Any]:
     """The values as a branch sees them: with the node's own writes folded in."""
     grouped: dict[str, list[Any]] = {}
-    for channel, value in writes:
-        if channel in plan.key_set:
-            grouped.setdefault(channel, []).append(value)
+    keys = plan.key_set
+    for name, value in writes:
+        if name in grouped:
+            grouped[name].append(value)
+        elif name in keys:
+            grouped[name] = [value]
     if not grouped:
         return state.values
     values = state.values.copy()
     for name, several in grouped.items():
-        folding = state.channels[name]
-        if type(folding) is LastValue and len(several) == 1:
+        if name in plan.plain and len(several) == 1:
             values[name] = several[0]
             continue
-        copy = folding.copy()
+        copy = state.channels[name].copy()
         copy.update(several)
         if copy.is_available():
             values[name] = copy.get()
