@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import Context, copy_context
 from random import random
@@ -86,13 +86,14 @@ def attempt(scope: RunScope, task: Task, context: TaskContext) -> Attempt:
         swallowed(task, context)
 
 
-def simple_attempt(scope: RunScope, task: Task, context: TaskContext) -> None:
+def simple_attempt(scope: RunScope, task: Task) -> Task:
     """The same for a bare blocking function whose branches are such as well.
 
     Most nodes are, and most of what a superstep costs would otherwise be the
     generators of the general form.
     """
     spec = task.spec
+    context = TaskContext(scope, task)
     ctx = entered(scope, context)
     try:
         if task.error is not None:
@@ -120,6 +121,7 @@ def simple_attempt(scope: RunScope, task: Task, context: TaskContext) -> None:
         caught(task, context, error)
     if context.question is not None or context.refused is not None:
         swallowed(task, context)
+    return task
 
 
 def caught(task: Task, context: TaskContext, error: BaseException) -> None:
@@ -238,7 +240,7 @@ def branch_view(
     assert state is not None
     values = fresh_values(plan, state, writes)
     pad = Scratchpad(task.origin.step, scope.req.stop) if plan.managed else None
-    containers: Collection[str] = state.containers
+    containers = state.containers
     if values is not state.values:
         held = [name for name, _ in writes if type(values.get(name)) in plan.copied]
         if held:
@@ -299,22 +301,11 @@ def entered(scope: RunScope, context: TaskContext) -> Context:
     return ctx
 
 
-def started(scope: RunScope, task: Task) -> TaskContext:
-    """Note that an attempt begins."""
-    if task.timeout is not None or task.spec.retry:
-        task.start_clock(monotonic())
-    task.attempt += 1
-    if task.asked:
-        task.asked = 0
-    return TaskContext(scope, task)
-
-
 def run_blocking(scope: RunScope, task: Task) -> Task:
     """Run an attempt in this thread."""
-    context = started(scope, task)
     if task.spec.simple and scope.bare and task.output is MISSING:
-        simple_attempt(scope, task, context)
-        return task
+        return simple_attempt(scope, task)
+    context = TaskContext(scope, task)
     ctx = entered(scope, context)
     if scope.trace is not None:
         scope.trace.enter(task, context)
@@ -372,7 +363,7 @@ def wrong_colour(name: str) -> ColourError:
 
 async def run_async(scope: RunScope, task: Task, hop: Hop) -> Task:
     """Run an attempt in the running loop; blocking calls go through `hop`."""
-    context = started(scope, task)
+    context = TaskContext(scope, task)
     ctx = entered(scope, context)
     if scope.trace is not None:
         await scope.trace.aenter(task, context)

@@ -35,10 +35,12 @@ class RunScope:
     """What all tasks of one run share.
 
     `emit` takes chunks from any thread; `heard` are the modes that somebody
-    listens to, `live` says that chunks must get out while nodes still run.
+    listens to, `live` says that chunks must get out while nodes still run, and
+    `alone` that nothing has to happen beside a lone task without a time limit.
     """
 
     __slots__ = (
+        "alone",
         "ambient",
         "backlog",
         "bare",
@@ -77,6 +79,7 @@ class RunScope:
         self.context = context
         self.store = store
         self.live = live
+        self.alone = not live and req.step_timeout is None
         self.emit = req.emit
         self.heard = req.modes
         self.inner_modes = inner_modes
@@ -111,7 +114,10 @@ class RunScope:
 
 
 class TaskContext:
-    """The ambient task: one attempt of one node, as user code sees it."""
+    """The ambient task: one attempt of one node, as user code sees it.
+
+    Making it begins the attempt.
+    """
 
     question: GraphInterrupt | None = None
     refused: NoCheckpointerError | None = None
@@ -128,6 +134,11 @@ class TaskContext:
     def __init__(self, scope: RunScope, task: Task) -> None:
         self.scope = scope
         self.task = task
+        if task.timeout is not None or task.spec.retry:
+            task.start_clock(monotonic())
+        task.attempt += 1
+        if task.asked:
+            task.asked = 0
 
     def ask(self, value: Any, response_schema: Any) -> Any:
         """Return the answer to the task's next question, or park the task."""

@@ -56,10 +56,10 @@ def is_inline(saver: Any) -> bool:
 
 def runs_here(scope: RunScope, task: Task) -> bool:
     """Whether a lone task may run in place: nothing has to happen beside it."""
-    spec = task.spec
-    if spec.action is None and not spec.branches:
+    if scope.alone and task.timeout is None:
         return True
-    return not scope.live and task.timeout is None and scope.req.step_timeout is None
+    spec = task.spec
+    return spec.action is None and not spec.branches
 
 
 def captured(command: Persist | Record) -> Persist | Record:

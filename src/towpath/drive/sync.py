@@ -132,13 +132,13 @@ class SyncDriver:
 
     def stream(self, program: Program[Any]) -> Generator[Chunk, None, Any]:
         """Obey a program; yield chunks as they come, return what it returns."""
-        outbox = self.outbox
+        outbox, live = self.outbox, self.scope.live
         self.scope.begin()
         try:
             command = next(program)
             while True:
                 try:
-                    if self.scope.live:
+                    if live:
                         self.collect()
                     while outbox:
                         yield dated(outbox.popleft())
@@ -197,7 +197,7 @@ class SyncDriver:
     def launch(self, command: Launch) -> Sequence[Any]:
         """Run a lone task here; give several to the lanes."""
         tasks, scope = command.tasks, self.scope
-        if scope.outer is not None and self.cancelled is None and scope.abandoned():
+        if scope.outer is not None and scope.abandoned() and self.cancelled is None:
             self.cancelled = NodeCancelledError(scope.plan.name)
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)

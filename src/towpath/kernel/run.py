@@ -22,7 +22,7 @@ from towpath.errors import (
 from towpath.kernel.commands import Flush, Launch, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
-from towpath.kernel.settle import at_once, done, recall, settle, stand_in_of
+from towpath.kernel.settle import at_once, recall, settle, stand_in_of
 from towpath.kernel.start import begin
 from towpath.plan import Plan
 from towpath.step.apply import apply
@@ -82,54 +82,65 @@ def run(plan: Plan, req: Request) -> Program[Outcome]:
 def loop(session: Session) -> Program[Status]:
     """The supersteps."""
     plan, req, state = session.plan, session.req, session.state
-    told = session.tells or session.saver is not None or req.cache is not None
+    tells, saver, control = session.tells, session.saver, req.control
+    noted = tells or saver is not None or req.cache is not None
     retold = not (session.pending or session.reruns)
     while True:
         session.tasks = tasks = prepare(plan, state, req.ns, req.stop)
-        if session.tells:
+        if tells:
             show_checkpoint(session)
-        if state.step > req.stop - req.spent:
-            raise out_of_steps(session)
-        if not tasks:
-            check_joins(session)
-            return "done"
+        if not tasks or state.step > req.stop - req.spent:
+            return over(session)
         ready = restore(session, tasks) if session.pending else tasks
         if req.before and breaks(state, tasks, req.before):
             session.tell_breakpoint()
             return "interrupt_before"
-        if req.control is not None and req.control.drain_requested:
-            raise GraphDrained(req.control.drain_reason)
-        if session.tells:
+        if control is not None and control.drain_requested:
+            raise GraphDrained(control.drain_reason)
+        if tells:
             announce(session, tasks, again=not retold)
         if req.cache is not None:
             ready = yield from recall(session, ready)
         arrived = (yield Launch(ready)) if ready else ()
-        if not at_once(ready, arrived):
+        if noted or not at_once(ready, arrived):
             yield from settle(session, ready, arrived)
-        elif told:
-            yield from done(session, ready[0], last=True)
         if session.halted:
             # In task order, not in the order in which the tasks came to ask.
             session.interrupts = [i for t in session.tasks for i in t.interrupts]
             yield from session.release_late()
             return "interrupt"
         retold = True
-        if session.pending:
-            session.pending = {}
-        if state.carried:
-            state.carried = {}
-        apply(plan, state, session.tasks)
-        if session.tells or session.fading:
-            session.tell_step(session.tasks)
-        if session.saver is not None:
+        advance(session)
+        if saver is not None:
             yield from session.commit("loop")
-        else:
-            state.step += 1
         if req.after and breaks(state, session.tasks, req.after):
-            session.tasks = prepare(plan, state, req.ns, session.stop)
+            session.tasks = prepare(plan, state, req.ns, req.stop)
             session.tell_checkpoint()
             session.tell_breakpoint()
             return "interrupt_after"
+
+
+def advance(session: Session) -> None:
+    """Fold what the tasks wrote, and tell it."""
+    state, tasks = session.state, session.tasks
+    if session.pending:
+        session.pending = {}
+    if state.carried:
+        state.carried = {}
+    apply(session.plan, state, tasks)
+    if session.tells or session.fading:
+        session.tell_step(tasks)
+    if session.saver is None:  # else the commit does
+        state.step += 1
+
+
+def over(session: Session) -> Status:
+    """Nothing is ready, or the step limit is reached."""
+    state, req = session.state, session.req
+    if state.step > req.stop - req.spent:
+        raise out_of_steps(session)
+    check_joins(session)
+    return "done"
 
 
 def show_checkpoint(session: Session) -> None:

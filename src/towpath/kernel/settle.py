@@ -58,6 +58,9 @@ def settle(
     Raises what stops the run: the first failure, a command for a graph
     further up, a drain, a cancellation.
     """
+    if at_once(tasks, arrived):
+        yield from done(session, tasks[0], last=True)
+        return
     round_ = Round(session, tasks)
     while True:
         for event in arrived:

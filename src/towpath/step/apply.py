@@ -37,8 +37,10 @@ def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
             else:
                 grouped[name] = [value]
     updated = fold(plan, state, grouped, tasks, version)
-    switch(state, on, version, counts=counts)
-    updated |= on
+    if on or state.on:
+        switch(state, on, version, counts=counts)
+        updated |= on
+    state.changed |= updated
     if counts:
         if state.live:
             tick(plan, state, grouped, updated, version)
@@ -69,21 +71,19 @@ def consume(plan: Plan, state: State, tasks: Sequence[Task], version: Any) -> bo
                 touched(plan, state, trigger, version)
         if saw:
             name = task.name
-            old = seen.get(name)
-            seen[name] = saw if old is None or len(old) == len(saw) else {**old, **saw}
+            seen[name] = {**seen[name], **saw} if name in seen else saw
     return counts
 
 
 def switch(state: State, on: set[str], version: Any, *, counts: bool) -> None:
     """Turn on the signals that were written, and off those of the step before."""
-    versions, before = state.versions, state.on
+    versions = state.versions
     for name in on:
         versions[name] = version
-    state.changed |= on
     if not counts:
-        state.on = before | on
+        state.on |= on
         return
-    for name in before:
+    for name in state.on:
         if name not in on:
             versions[name] = version
             state.changed.add(name)
@@ -115,7 +115,6 @@ def fold(
             continue
         state.versions[name] = version
         updated.add(name)
-    state.changed |= updated
     return updated
 
 

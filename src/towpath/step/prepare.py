@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from towpath.channels.base import COPIED
-from towpath.constants import MISSING, PULL, PUSH, ROOT, TASKS
+from towpath.constants import PULL, PUSH, ROOT, TASKS
 from towpath.errors import UnknownNodeError, nearest
 from towpath.plan import NodeSpec, Plan, Scratchpad, View
 from towpath.step.isolate import isolate

@@ -35,8 +35,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from towpath.call.attempt import attempt, awaiting, entered, run_blocking, started
-from towpath.call.scope import RunScope
+from towpath.call.attempt import attempt, awaiting, entered, run_blocking
+from towpath.call.scope import RunScope, TaskContext
 from towpath.drive.common import limits, runs_here
 from towpath.errors import NodeCancelledError
 from towpath.kernel.commands import (
@@ -356,7 +356,7 @@ class SimulatedDriver:
 
     async def general(self, process: Process) -> None:
         scope, task = self.scope, process.task
-        context = started(scope, task)
+        context = TaskContext(scope, task)
         ctx = entered(scope, context)
         steps = attempt(scope, task, context)
         try:
