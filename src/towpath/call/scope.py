@@ -51,6 +51,7 @@ class RunScope:
         "debug",
         "drivers",
         "emit",
+        "handed_down",
         "heard",
         "inner_modes",
         "live",
@@ -86,6 +87,8 @@ class RunScope:
         self.base: Context | None = None
         self.ambient: tuple[tuple[ContextVar[Any], Any], ...] = ()
         self.closed = False
+        # What of the config goes to runs inside this one, once one has asked.
+        self.handed_down: Mapping[str, Any] | None = None
         # What waits to be stored; nested runs share it, so that what is stored
         # is always the beginning of what was said to be.
         self.backlog: Any = None

@@ -61,10 +61,10 @@ class Action:
 
     @property
     def bare(self) -> bool:
-        """A blocking function of the state and nothing else."""
+        """A blocking function of the state and nothing else, or a graph."""
         return bool(
             self.call is not None
-            and self.acall is None
+            and (self.acall is None or self.graph is not None)
             and not self.inject
             and not self.yields
         )

@@ -76,8 +76,8 @@ class Format:
     @property
     def heard(self) -> frozenset[str]:
         """Every mode that somebody of this run listens to."""
-        own = MODE if self.listeners is not None else frozenset()
-        return self.modes | self.printed | own
+        asked = self.modes | self.printed
+        return asked if self.listeners is None else asked | MODE
 
     def wants(self, chunk: Chunk) -> bool:
         ns, mode, _ = chunk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from importlib import import_module
 from typing import Any, Final, Protocol
 
@@ -43,8 +44,11 @@ def tracer() -> Any:
     langchain is never imported for this: a program that has not loaded it has
     nothing that could be traced.
     """
-    if "langchain_core" not in sys.modules:
-        return None
+    return adapter() if "langchain_core" in sys.modules else None
+
+
+@cache
+def adapter() -> Any:
     # Through the import system, which waits for a thread that is importing it.
     return import_module(TRACER)
 

@@ -25,7 +25,7 @@ from towpath.plan import Plan
 from towpath.pregel.chunks import Format, modes_of
 from towpath.pregel.config import InvalidConfigError, limit_of, merge
 from towpath.pregel.debug import EXCLUDED_METADATA_KEYS
-from towpath.pregel.lifecycle import MODE, listeners_of
+from towpath.pregel.lifecycle import MODE, Listeners, listeners_of
 from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.schema import shape_of
@@ -125,8 +125,8 @@ def prepare_run(
     parent = parent if isinstance(parent, TaskContext) else None
     merged = merge(graph.config, around(parent), config)
     plan = graph.plan_of_graph
-    format_ = format_of(graph, options, streams=streams)
-    format_.listeners = listeners_of(merged) if parent is None else None
+    listeners = listeners_of(merged) if parent is None else None
+    format_ = format_of(graph, options, listeners, streams=streams)
     outer = frozenset() if parent is None else parent.scope.inner_modes
     request = Request(
         input,
@@ -148,9 +148,11 @@ def prepare_run(
         place_root(graph, request, merged)
     else:
         place_nested(graph, request, parent, config, options)
-    format_.own = request.path
-    request.bump = bump_of(request.saver)
-    request.metadata = stored_metadata(plan, merged)
+    if request.modes:
+        format_.own = request.path
+    if request.saver is not None:
+        request.bump = bump_of(request.saver)
+        request.metadata = stored_metadata(plan, merged)
     live = needs_threads(graph, format_)
     scope = RunScope(
         plan,
@@ -159,10 +161,9 @@ def prepare_run(
         context=context_of(graph, options, parent),
         store=graph.store or (parent.store if parent else None),
         live=live,
-        inner_modes=format_.passed | (MODE if format_.listeners else frozenset()),
+        inner_modes=format_.passed | outer | (MODE if listeners else NO_MODES),
     )
     if parent is not None:
-        scope.inner_modes |= outer
         scope.drivers = parent.scope.drivers
         scope.outer = parent.scope
     scope.trace = trace_of(scope)
@@ -172,22 +173,25 @@ def prepare_run(
 
 
 DURABILITY: Final = "__pregel_durability"
+NO_MODES: Final[frozenset[str]] = frozenset()
 
 
-def around(parent: TaskContext | None) -> dict[str, Any]:
+def around(parent: TaskContext | None) -> Mapping[str, Any]:
     """The config of whatever this call was made in: a task, or a runnable."""
     outer = surrounding()
     if parent is None:
         return outer
-    config = inherited(parent)
-    if outer:
-        config["callbacks"] = outer.get("callbacks")
-    return config
+    scope = parent.scope
+    if scope.handed_down is None:
+        scope.handed_down = inherited(scope.config)
+    if not outer:
+        return scope.handed_down
+    return {**scope.handed_down, "callbacks": outer.get("callbacks")}
 
 
-def inherited(parent: TaskContext) -> dict[str, Any]:
-    """What a nested run takes from the config of the task it runs in."""
-    config = dict(parent.scope.config)
+def inherited(outer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a nested run takes from the config of the run around it."""
+    config = dict(outer)
     config.pop("run_id", None)
     config.pop("run_name", None)
     metadata = config.get("metadata")
@@ -200,9 +204,13 @@ def inherited(parent: TaskContext) -> dict[str, Any]:
     return config
 
 
-def format_of(graph: Graph, options: Options, *, streams: bool) -> Format:
+def format_of(
+    graph: Graph, options: Options, listeners: Listeners | None, *, streams: bool
+) -> Format:
     """What the caller listens to."""
     mode = options.stream_mode
+    if not (streams or listeners or options.print_mode or options.version == "v2"):
+        return Format(NO_MODES, single=True, subgraphs=False, version="v1")
     if not streams:
         asked: tuple[str, ...] = ()
     else:
@@ -218,6 +226,7 @@ def format_of(graph: Graph, options: Options, *, streams: bool) -> Format:
         options.version,
         frozenset(printed),
         frozenset(graph.plan_of_graph.semantics.inner_modes),
+        listeners=listeners,
         make=shape_of(schema).make if typed else None,
     )
 

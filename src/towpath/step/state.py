@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from towpath.channels.base import BaseChannel
 from towpath.constants import MISSING
-from towpath.errors import EmptyChannelError
 from towpath.plan import Plan
 
 Version = Any
@@ -107,16 +106,15 @@ def open_state(
 
 def mirror(plan: Plan, state: State, name: str) -> None:
     """Bring the readable value of one channel up to date."""
-    try:
-        value = state.values[name] = state.channels[name].get()
-    except EmptyChannelError:
-        state.values.pop(name, None)
-        state.containers.discard(name)
-    else:
+    channel = state.channels[name]
+    if channel.is_available():
+        value = state.values[name] = channel.get()
         if type(value) in plan.copied:
             state.containers.add(name)
-        elif name in state.containers:
-            state.containers.discard(name)
+            return
+    else:
+        state.values.pop(name, None)
+    state.containers.discard(name)
 
 
 def to_checkpoint(state: State) -> dict[str, Any]:

@@ -161,8 +161,12 @@ def path_key(path: Path) -> str:
 
 def task_id(checkpoint_id: str, ns: str, step: int, name: str, path: Path) -> str:
     """A stable id for the task at `path` of the step after a checkpoint."""
-    parts = (checkpoint_id, ns, str(step), name, path_key(path))
-    text = "".join(f"{len(part)}:{part}" for part in parts)
+    at, key = str(step), path_key(path)
+    # The lengths keep parts apart, whatever they hold.
+    text = (
+        f"{len(checkpoint_id)}:{checkpoint_id}{len(ns)}:{ns}{len(at)}:{at}"
+        f"{len(name)}:{name}{len(key)}:{key}"
+    )
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:]}"
 

@@ -347,7 +347,8 @@ class SimulatedDriver:
     async def live(self, process: Process) -> None:
         """One attempt of one task."""
         scope, task = self.scope, process.task
-        if self.random.random() < 0.25 and task.spec.simple:
+        inner = task.spec.action is not None and task.spec.action.graph is not None
+        if self.random.random() < 0.25 and task.spec.simple and not inner:
             run_blocking(scope, task)  # the short way that bare functions take
         else:
             await self.general(process)
