@@ -34,9 +34,10 @@ from towpath.step.project import update_of
 from towpath.step.tasks import Task, Write
 from towpath.step.writes import (
     branch_writes,
-    fresh_values,
     keyed,
+    looked_ahead,
     merged,
+    overlaid,
     updates_of,
 )
 from towpath.types import Command, Send
@@ -238,16 +239,13 @@ def branch_view(
     """What a path function sees: the step's state with the node's writes in it."""
     plan, state = scope.plan, scope.req.state
     assert state is not None
-    values = fresh_values(plan, state, writes)
+    ahead = looked_ahead(plan, state, writes)
+    values = overlaid(state.values, ahead)
     pad = Scratchpad(task.origin.step, scope.req.stop) if plan.managed else None
     containers = state.containers
-    if values is not state.values:
-        held = [name for name, _ in writes if type(values.get(name)) in plan.copied]
-        if held:
-            containers = containers.union(held)
-        elif view.whole and not containers:
-            return values  # a dict of its own already
-    return read(plan, values, view, pad, containers)
+    if containers:
+        containers = containers.difference(ahead)
+    return read(plan, values, view, pad, containers, mine=True)
 
 
 def for_here(scope: RunScope, error: ParentCommand) -> Command[Any]:

@@ -100,6 +100,15 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
         """
         return self.from_checkpoint(own(self.checkpoint()))
 
+    def ahead(self, values: Sequence[Update]) -> Value | Any:
+        """Return what the value would be after these writes, or `MISSING`.
+
+        The channel stays as it is, and nobody else holds the container.
+        """
+        twin = self.copy()
+        twin.update(values)
+        return own(twin.get()) if twin.is_available() else MISSING
+
     def is_available(self) -> bool:
         """Tell whether `get` would return a value."""
         try:

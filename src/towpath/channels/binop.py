@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, ClassVar, Final, Generic, Self
 
 from towpath.channels.base import Value
 from towpath.channels.cell import Cell
@@ -14,6 +15,8 @@ from towpath.constants import MISSING, Missing
 __all__ = ("BinaryOperatorAggregate", "same_function")
 
 _LAMBDA = "<lambda>"
+PURE: Final = frozenset(map(id, (operator.add, operator.or_, operator.and_)))
+"""Operators that make a new container and leave both operands as they are."""
 
 
 def same_function(one: object, other: object) -> bool:
@@ -95,3 +98,14 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
             value = write if value is MISSING else operator(value, write)
         self.value = value
         return True
+
+    def ahead(self, values: Sequence[Value]) -> Value | Any:
+        """Return what the value would be after these writes."""
+        value = self.value
+        if value is MISSING or id(self.operator) not in PURE:
+            return super().ahead(values)
+        for write in values:
+            if isinstance(write, MARKED):
+                return super().ahead(values)
+            value = self.operator(value, write)
+        return value

@@ -137,13 +137,16 @@ def fold_into(
         raise
     if not changed:
         return False
-    touched(plan, state, name, version)
-    shown = name in state.values if name in plan.key_set else channel.is_available()
+    if name in plan.key_set:
+        shown = mirror(plan, state, name)
+    else:
+        shown = channel.is_available()
     if not shown:
-        return False
-    if name in plan.ticking:
+        state.versions[name] = version
+        state.changed.add(name)
+    elif name in plan.ticking:
         state.live.add(name)
-    return True
+    return shown
 
 
 def writers_of(channel: str, tasks: Sequence[Task]) -> list[str]:

@@ -7,10 +7,9 @@ name. Only nodes that listen to a channel the last step changed are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from towpath.channels.base import COPIED
 from towpath.constants import PULL, PUSH, ROOT, TASKS
 from towpath.errors import UnknownNodeError, nearest
 from towpath.plan import NodeSpec, Plan, Scratchpad, View
@@ -113,27 +112,28 @@ def read(
     values: dict[str, Any],
     view: View,
     pad: Scratchpad | None,
-    containers: Collection[str],
+    containers: set[str],
+    *,
+    mine: bool = False,
 ) -> Any:
-    """What a node or branch with this schema sees of the values.
+    """What a node or branch with this schema sees of the values, its own if `mine`.
 
     Those named in `containers` are copied, so that a reader that changes one in
     place changes nobody else's: what it does not return does not count. What
     containers hold is shared.
     """
-    if view.whole and not containers:
-        return values.copy()
     if view.root:
         value: Any = values.get(ROOT)
-        return value.copy() if type(value) in plan.copied else value
+        return value.copy() if ROOT in containers else value
     if view.keys is plan.keys:
-        data = values.copy()
+        data = values if mine else values.copy()
     else:
         data = {key: values[key] for key in view.keys if key in values}
     for key in containers:
-        held: Any = data.get(key)
-        if type(held) in COPIED:
-            data[key] = held.copy()
+        if key in data:
+            data[key] = data[key].copy()
+    if view.whole:
+        return data
     for key in view.managed:
         data[key] = plan.managed[key].get(pad)
     return data if view.make is None else view.make(data)

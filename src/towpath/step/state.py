@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from towpath.channels.base import BaseChannel
 from towpath.constants import MISSING
+from towpath.errors import EmptyChannelError
 from towpath.plan import Plan
 
 Version = Any
@@ -99,22 +100,25 @@ def open_state(
         state.stored = {k: v for k, v in stored.items() if k in plan.channels}
         state.on = {name for name in plan.signals if name in stored}
     for name in plan.keys:
-        mirror(plan, state, name)
+        if channels[name].is_available():
+            mirror(plan, state, name)
     state.live = {name for name in plan.ticking if channels[name].is_available()}
     return state
 
 
-def mirror(plan: Plan, state: State, name: str) -> None:
-    """Bring the readable value of one channel up to date."""
-    channel = state.channels[name]
-    if channel.is_available():
-        value = state.values[name] = channel.get()
-        if type(value) in plan.copied:
-            state.containers.add(name)
-            return
-    else:
+def mirror(plan: Plan, state: State, name: str) -> bool:
+    """Bring the readable value of one channel up to date; whether it has one."""
+    try:
+        value = state.values[name] = state.channels[name].get()
+    except EmptyChannelError:
         state.values.pop(name, None)
-    state.containers.discard(name)
+        state.containers.discard(name)
+        return False
+    if type(value) in plan.copied:
+        state.containers.add(name)
+    elif name in state.containers:
+        state.containers.discard(name)
+    return True
 
 
 def to_checkpoint(state: State) -> dict[str, Any]:

@@ -255,8 +255,11 @@ def merged(plan: Plan, writes: list[Write]) -> list[Write]:
     ]
 
 
-def fresh_values(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str, Any]:
-    """The values as a branch sees them: with the node's own writes folded in."""
+def looked_ahead(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str, Any]:
+    """The written keys with their values after these writes; `MISSING` for none.
+
+    Nobody else holds the containers among them.
+    """
     grouped: dict[str, list[Any]] = {}
     keys = plan.key_set
     for name, value in writes:
@@ -264,20 +267,28 @@ def fresh_values(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str,
             grouped[name].append(value)
         elif name in keys:
             grouped[name] = [value]
-    if not grouped:
-        return state.values
-    values = state.values.copy()
+    ahead: dict[str, Any] = {}
     for name, several in grouped.items():
         if name in plan.plain and len(several) == 1:
-            values[name] = several[0]
-            continue
-        copy = state.channels[name].copy()
-        copy.update(several)
-        if copy.is_available():
-            values[name] = copy.get()
+            value = several[0]
+            ahead[name] = value.copy() if type(value) in plan.copied else value
         else:
-            values.pop(name, None)
+            ahead[name] = state.channels[name].ahead(several)
+    return ahead
+
+
+def overlaid(values: dict[str, Any], ahead: dict[str, Any]) -> dict[str, Any]:
+    """Values with what `looked_ahead` found laid over them, as a new dict."""
+    values = {**values, **ahead}
+    for name, value in ahead.items():
+        if value is MISSING:
+            del values[name]
     return values
+
+
+def fresh_values(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str, Any]:
+    """All values, with these writes folded in."""
+    return overlaid(state.values, looked_ahead(plan, state, writes))
 
 
 def kind(value: Any) -> str:
