@@ -76,7 +76,12 @@ STOCK: Final = Stock()
 
 
 class Lanes:
-    """The threads of one run: at most `width` jobs at once, in order of arrival."""
+    """The threads of one run: at most `width` jobs at once, in order of arrival.
+
+    One lane is called for new jobs, and each lane that wakes up calls one more
+    while jobs wait. So jobs that block soon have lanes enough, and short ones are
+    done by the first lanes before many threads are awake.
+    """
 
     def __init__(self, width: int | None = None) -> None:
         self.width = width or DEFAULT_WIDTH
@@ -86,15 +91,19 @@ class Lanes:
 
     def submit(self, jobs: Sequence[tuple[Any, Job]]) -> None:
         """Run jobs as soon as lanes are free; each has a key for `drop`."""
+        self.waiting.extend(jobs)
+        self.call_one()
+
+    def call_one(self) -> None:
+        """Have one more thread work, if jobs wait and the width allows it."""
         with self.lock:
-            self.waiting.extend(jobs)
-            new = min(len(self.waiting), self.width - self.busy)
-            self.busy += max(new, 0)
-        for _ in range(new):
-            STOCK.run(self.work)
+            if not self.waiting or self.busy >= self.width:
+                return
+            self.busy += 1
+        STOCK.run(self.work)
 
     def work(self) -> None:
-        waiting = self.waiting
+        waiting, fresh = self.waiting, True
         while True:
             try:
                 _, job = waiting.popleft()
@@ -105,6 +114,9 @@ class Lanes:
                         continue
                     self.busy -= 1
                     return
+            if fresh and waiting:
+                self.call_one()
+            fresh = False
             job()
 
     def drop(self, keys: Collection[Any]) -> set[Any]:
@@ -124,7 +136,7 @@ class Lanes:
         """Make up for a lane that is lost to an abandoned job."""
         with self.lock:
             self.width += 1
-        self.submit(())
+        self.call_one()
 
     def narrow(self) -> None:
         """Take that back when the job has ended after all."""
