@@ -78,32 +78,45 @@ STOCK: Final = Stock()
 class Lanes:
     """The threads of one run: at most `width` jobs at once, in order of arrival.
 
-    One lane is called for new jobs, and each lane that wakes up calls one more
-    while jobs wait. So jobs that block soon have lanes enough, and short ones are
-    done by the first lanes before many threads are awake.
+    Where idle threads are enough, one lane is called for new jobs, and each lane
+    that wakes up calls one more while jobs wait. So jobs that block soon have
+    lanes enough, and short ones are done by the first lanes before many threads
+    are awake. Where threads must be started first, they are started here: a lane
+    that did it would be overtaken by the lane it calls.
     """
 
     def __init__(self, width: int | None = None) -> None:
         self.width = width or DEFAULT_WIDTH
         self.waiting: deque[tuple[Any, Job]] = deque()
         self.busy = 0
+        self.called = 0  # of the busy ones, those that are not awake yet
         self.lock = threading.Lock()
 
     def submit(self, jobs: Sequence[tuple[Any, Job]]) -> None:
         """Run jobs as soon as lanes are free; each has a key for `drop`."""
-        self.waiting.extend(jobs)
-        self.call_one()
+        with self.lock:
+            self.waiting.extend(jobs)
+            new = max(0, min(len(self.waiting), self.width - self.busy))
+            if new <= len(STOCK.idle):
+                new = min(new, 1)
+            self.busy += new
+            self.called += new
+        for _ in range(new):
+            STOCK.run(self.work)
 
     def call_one(self) -> None:
         """Have one more thread work, if jobs wait and the width allows it."""
         with self.lock:
-            if not self.waiting or self.busy >= self.width:
+            if len(self.waiting) <= self.called or self.busy >= self.width:
                 return
             self.busy += 1
+            self.called += 1
         STOCK.run(self.work)
 
     def work(self) -> None:
         waiting, fresh = self.waiting, True
+        with self.lock:
+            self.called -= 1
         while True:
             try:
                 _, job = waiting.popleft()
@@ -114,9 +127,9 @@ class Lanes:
                         continue
                     self.busy -= 1
                     return
-            if fresh and waiting:
+            if fresh:
+                fresh = False
                 self.call_one()
-            fresh = False
             job()
 
     def drop(self, keys: Collection[Any]) -> set[Any]:
