@@ -10,8 +10,16 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import partial
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from towpath.checkpoint.base.model import (
     WRITES_IDX_MAP,
@@ -30,9 +38,17 @@ from towpath.checkpoint.base.model import (
 from towpath.checkpoint.base.saver import (
     BaseCheckpointSaver,
     Capabilities,
+    Staged,
     TaskWrites,
+    Written,
     check_limit,
     matches,
+)
+from towpath.checkpoint.changes import CHANGES, SAME, Link, Reader
+from towpath.checkpoint.heads import (
+    Head,
+    encode_values,
+    read_traced,
 )
 from towpath.checkpoint.record import (
     Cell,
@@ -50,7 +66,10 @@ from towpath.checkpoint.record import (
     loose,
 )
 from towpath.checkpoint.serde.base import SerializerProtocol
+from towpath.checkpoint.staged import StagedSaver, Storing
 from towpath.types import RunnableConfig
+
+R = TypeVar("R")
 
 __all__ = (
     "WRITES_IDX_MAP",
@@ -67,6 +86,8 @@ __all__ = (
     "writes_sort_key",
 )
 
+_PAGE: Final = 1024
+"""How many checkpoints of a listing are restored together, see `Reader`."""
 _Keys = list[tuple[str, str, str]]
 _Writes = list[WriteCell]
 
@@ -76,12 +97,18 @@ class Record(NamedTuple):
 
     header: Cell
     versions: ChannelVersions
-    cells: dict[str, Cell]
-    loose: dict[str, Cell]
+    cells: dict[str, Link]
+    loose: dict[str, Link]
     metadata: Cell
     parent: str | None
 
+    @property
+    def links(self) -> dict[str, Link]:
+        """The stored values of all channels."""
+        return {**self.cells, **self.loose} if self.loose else self.cells
 
+
+_Found = list[tuple[tuple[str, str, str], Record, _Writes]]
 Space = dict[str, Record]
 """The checkpoints of one namespace of a thread, by id."""
 
@@ -90,14 +117,16 @@ def _spaces() -> defaultdict[str, Space]:
     return defaultdict(dict)
 
 
-class InMemorySaver(BaseCheckpointSaver[int]):
+class InMemorySaver(StagedSaver):
     """Keeps checkpoints until the process ends, or until they are deleted.
 
     Safe to share between threads and event loops. Nothing waits, so the async
     methods are the blocking ones.
     """
 
-    capabilities = Capabilities(inline=True, atomic_commit=True, retention=True)
+    capabilities = Capabilities(
+        inline=True, atomic_commit=True, deltas=True, retention=True, staged=True
+    )
 
     storage: defaultdict[str, defaultdict[str, Space]]
     """Checkpoints by thread, namespace and id."""
@@ -132,15 +161,35 @@ class InMemorySaver(BaseCheckpointSaver[int]):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that `config` names, or the newest."""
         address = locate(config)
-        thread, ns = address.space
-        with self._lock:
-            space = self._space(thread, ns)
-            at = address.id or max(space, default=None)
-            record = space.get(at) if at else None
-            writes = self._pending(thread, ns, at) if at and record else []
-        if at is None or record is None:
+        found = self._newest(address)
+        if found is None:
             return None
-        return self._tuple((thread, ns, at), record, writes)
+        at, record, writes = found
+        reader = Reader(self.serde)
+        values = {c: reader.value(link) for c, link in record.links.items()}
+        return self._tuple((*address.space, at), record, writes, values)
+
+    def _newest(self, address: Address) -> tuple[str, Record, _Writes] | None:
+        """Return the checkpoint of an address, or the newest of its space."""
+        with self._lock:
+            space = self._space(*address.space)
+            at = address.id or max(space, default="")
+            record = space.get(at)
+            if record is None:
+                return None
+            return at, record, self._pending(*address.space, at)
+
+    def begin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As `get_tuple`, for a run that goes on from there."""
+        address = locate(config)
+        found = self._newest(address)
+        if found is None:
+            return None
+        at, record, writes = found
+        values, traces = read_traced(Reader(self.serde), record.links)
+        traces = {c: trace for c, trace in traces.items() if c in record.cells}
+        self._heads.keep(address.space, Head(at, record.versions, traces))
+        return self._tuple((*address.space, at), record, writes, values)
 
     def list(
         self,
@@ -173,15 +222,26 @@ class InMemorySaver(BaseCheckpointSaver[int]):
         self, keys: _Keys, filter: dict[str, Any] | None, limit: int | None
     ) -> Iterator[CheckpointTuple]:
         left = len(keys) if limit is None else limit
-        for thread, ns, at in keys:
-            if left <= 0:
+        for start in range(0, len(keys), _PAGE):
+            found = self._matching(keys[start : start + _PAGE], filter)[:left]
+            left -= len(found)
+            links = [link for _, at, _ in found for link in at.links.values()]
+            reader = Reader(self.serde, links)
+            for key, record, writes in found:
+                values = {c: reader.value(link) for c, link in record.links.items()}
+                yield self._tuple(key, record, writes, values)
+            if not left:
                 return
+
+    def _matching(self, keys: _Keys, filter: dict[str, Any] | None) -> _Found:
+        found: _Found = []
+        for thread, ns, at in keys:
             with self._lock:
                 record = self._space(thread, ns).get(at)
                 writes = self._pending(thread, ns, at)
             if record and matches(self.serde.loads_typed(record.metadata), filter):
-                left -= 1
-                yield self._tuple((thread, ns, at), record, writes)
+                found.append(((thread, ns, at), record, writes))
+        return found
 
     def _space(self, thread: str, ns: str) -> Space:
         # Not by indexing: asking must not make an entry.
@@ -192,16 +252,16 @@ class InMemorySaver(BaseCheckpointSaver[int]):
         return [*self.writes.get((thread, ns, at), {}).values()]
 
     def _tuple(
-        self, key: tuple[str, str, str], record: Record, writes: _Writes
+        self,
+        key: tuple[str, str, str],
+        record: Record,
+        writes: _Writes,
+        values: dict[str, Any],
     ) -> CheckpointTuple:
         load = self.serde.loads_typed
         checkpoint = load(record.header)
         checkpoint["channel_versions"] = dict(record.versions)
-        checkpoint["channel_values"] = {
-            channel: load(cell)
-            for cells in (record.cells, record.loose)
-            for channel, cell in cells.items()
-        }
+        checkpoint["channel_values"] = values
         thread, ns, _ = key
         return CheckpointTuple(
             address_config(*key),
@@ -213,74 +273,97 @@ class InMemorySaver(BaseCheckpointSaver[int]):
 
     # Writing
 
-    def put(
+    def stage_commit(
         self,
         config: RunnableConfig,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Store a checkpoint as a child of the one `config` names."""
-        return self.commit(config, checkpoint, metadata, new_versions, ())
-
-    def commit(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-        writes: Sequence[TaskWrites],
-    ) -> RunnableConfig:
-        """Record the last writes of a step, and the checkpoint they lead to."""
+        writes: Sequence[TaskWrites] = (),
+        *,
+        written: Written = None,
+    ) -> Staged[RunnableConfig]:
+        """Encode what `commit` stores."""
         address = locate(config)
-        thread, ns = address.space
-        parent_id = address.id
         pending = dump_step(self.serde, writes)
-        if pending and parent_id is None:
-            raise ValueError("writes belong to a checkpoint: `config` must name it")
+        if pending:
+            located(config)
+        record = self._record(address, checkpoint, metadata, new_versions, written)
+        key = (*address.space, checkpoint["id"])
+        return self._storing(partial(self._store, key, record, pending))
+
+    def _store(
+        self, key: tuple[str, str, str], record: Record, pending: _Writes
+    ) -> RunnableConfig:
+        thread, ns, at = key
         with self._lock:
-            parent = self._space(thread, ns).get(parent_id) if parent_id else None
-        record = self._record(checkpoint, metadata, new_versions, parent, parent_id)
-        with self._lock:
-            if pending and parent_id:
-                self._keep(self.writes[thread, ns, parent_id], pending)
-            self.storage[thread][ns][checkpoint["id"]] = record
-        return address_config(thread, ns, checkpoint["id"])
+            if pending and record.parent:
+                self._keep(self.writes[thread, ns, record.parent], pending)
+            self.storage[thread][ns][at] = record
+        return address_config(*key)
 
     def _record(
         self,
+        address: Address,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-        parent: Record | None,
-        parent_id: str | None,
+        written: Written,
     ) -> Record:
-        serde = self.serde
+        serde, space = self.serde, address.space
+        with self._lock:
+            parent = self._space(*space).get(address.id) if address.id else None
         header = header_of(checkpoint)
         versions = dict(header.pop("channel_versions"))
+        head = self._heads.take(space, address.id if parent else None)
         channels = changed(versions, new_versions, parent and parent.versions)
-        cells = dump_channels(serde, checkpoint, channels)
+        values = checkpoint["channel_values"]
+        cells = encode_values(self._differ, head, values, channels, written)
+        head.id = checkpoint["id"]
+        self._heads.keep(space, head)
+        links = _linked(cells, parent.cells if parent else {})
         if parent is not None:
-            cells = inherit(parent.cells, cells, channels, versions)
+            links = inherit(parent.cells, links, channels, versions)
+        others = dump_channels(serde, checkpoint, loose(checkpoint))
         return Record(
             serde.dumps_typed(header),
             versions,
-            cells,
-            dump_channels(serde, checkpoint, loose(checkpoint)),
+            links,
+            {channel: Link(*cell) for channel, cell in others.items()},
             dump_metadata(serde, metadata),
-            parent_id,
+            address.id,
         )
 
-    def put_writes(
+    def _stage_amend(self, address: Address, cells: dict[str, Cell]) -> Staged[None]:
+        return self._storing(partial(self._amend, address, cells))
+
+    def _amend(self, address: Address, cells: dict[str, Cell]) -> None:
+        with self._lock:
+            space = self._space(*address.space)
+            record = space.get(address.id or "")
+            if record is not None:
+                links = {**record.cells, **_linked(cells, record.cells)}
+                space[address.id or ""] = record._replace(cells=links)
+
+    def stage_writes(
         self,
         config: RunnableConfig,
         writes: Sequence[tuple[str, Any]],
         task_id: str,
         task_path: str = "",
-    ) -> None:
-        """Record what a task wrote on top of the checkpoint `config` names."""
-        key = located(config)
+    ) -> Staged[None]:
+        """Encode what `put_writes` stores."""
         cells = dump_writes(self.serde, writes, task_id, task_path)
+        return self._storing(partial(self._record_writes, located(config), cells))
+
+    @staticmethod
+    def _storing(store: Callable[[], R]) -> Staged[R]:
+        async def astore() -> R:
+            return store()
+
+        return Storing(store, astore)
+
+    def _record_writes(self, key: tuple[str, str, str], cells: _Writes) -> None:
         with self._lock:
             self._keep(self.writes[key], cells)
 
@@ -350,6 +433,10 @@ class InMemorySaver(BaseCheckpointSaver[int]):
 
     # The async twins: nothing here waits.
 
+    async def abegin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Async twin of `begin_run`."""
+        return self.begin_run(config)
+
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Async twin of `get_tuple`."""
         return self.get_tuple(config)
@@ -365,37 +452,6 @@ class InMemorySaver(BaseCheckpointSaver[int]):
         """Async twin of `list`."""
         for found in self.list(config, filter=filter, before=before, limit=limit):
             yield found
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Async twin of `put`."""
-        return self.commit(config, checkpoint, metadata, new_versions, ())
-
-    async def acommit(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-        writes: Sequence[TaskWrites],
-    ) -> RunnableConfig:
-        """Async twin of `commit`."""
-        return self.commit(config, checkpoint, metadata, new_versions, writes)
-
-    async def aput_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
-    ) -> None:
-        """Async twin of `put_writes`."""
-        self.put_writes(config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Async twin of `delete_thread`."""
@@ -414,6 +470,16 @@ class InMemorySaver(BaseCheckpointSaver[int]):
     ) -> None:
         """Async twin of `prune`."""
         self.prune(thread_ids, strategy=strategy)
+
+
+def _linked(cells: dict[str, Cell], parent: Mapping[str, Link]) -> dict[str, Link]:
+    """Tie encoded values to those of the parent that they build on."""
+    return {
+        channel: parent[channel]
+        if cell == SAME
+        else Link(*cell, parent[channel] if cell[0] in CHANGES else None)
+        for channel, cell in cells.items()
+    }
 
 
 MemorySaver = InMemorySaver

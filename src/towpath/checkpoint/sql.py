@@ -8,11 +8,17 @@ waiting, so a value is stored as it was when the method was called.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import partial
 from typing import Any, Final, TypeVar
 
-from towpath.checkpoint import programs
+from towpath.checkpoint import reading, retention, writing
 from towpath.checkpoint.base.model import (
     Address,
     ChannelVersions,
@@ -24,13 +30,22 @@ from towpath.checkpoint.base.model import (
     locate,
 )
 from towpath.checkpoint.base.saver import (
-    BaseCheckpointSaver,
     Capabilities,
+    Staged,
     TaskWrites,
+    Written,
     check_limit,
     matches,
 )
-from towpath.checkpoint.programs import Draft, Program, Scope, Stored
+from towpath.checkpoint.changes import Reader
+from towpath.checkpoint.heads import (
+    Head,
+    Space,
+    encode_values,
+    read_traced,
+)
+from towpath.checkpoint.programs import Program
+from towpath.checkpoint.reading import Scope, Stored
 from towpath.checkpoint.record import (
     Cell,
     changed,
@@ -45,53 +60,77 @@ from towpath.checkpoint.record import (
     loose,
 )
 from towpath.checkpoint.serde.codec import Codec
+from towpath.checkpoint.staged import StagedSaver, Storing
+from towpath.checkpoint.writing import Draft
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
+Make = Callable[[], Program[R]]
+"""Makes a program, again if it has to be run again."""
 
-_PAGE: Final = 64
-"""How many checkpoints a listing fetches at once."""
-_HEADS_MAX: Final = 4096
-"""How many threads' newest versions are remembered."""
+_PAGE_FIRST: Final = 64
+_PAGE_MAX: Final = 1024
+"""How many checkpoints a listing fetches at once: ever more. Of those fetched
+together, values that grew from each other are decoded once."""
 
 _codec: Final = Codec()
 
 
-class SqlSaver(BaseCheckpointSaver[int]):
+class SqlSaver(StagedSaver):
     """The part of a SQL saver that does not depend on the database."""
 
-    capabilities = Capabilities(atomic_commit=True, retention=True)
+    capabilities = Capabilities(
+        atomic_commit=True, deltas=True, retention=True, staged=True
+    )
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._heads = _Heads()
-
-    def _read(self, program: Program[R]) -> R:
+    def _read(self, make: Make[R]) -> R:
         raise NotImplementedError
 
-    def _write(self, program: Program[R]) -> R:
+    def _write(self, make: Make[R]) -> R:
         raise NotImplementedError
 
-    async def _aread(self, program: Program[R]) -> R:
+    async def _aread(self, make: Make[R]) -> R:
         raise NotImplementedError
 
-    async def _awrite(self, program: Program[R]) -> R:
+    async def _awrite(self, make: Make[R]) -> R:
         raise NotImplementedError
 
     # Reading
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that `config` names, or the newest."""
-        return self._read(self._latest(locate(config)))
+        return self._read(partial(self._latest, locate(config)))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Async twin of `get_tuple`."""
-        return await self._aread(self._latest(locate(config)))
+        return await self._aread(partial(self._latest, locate(config)))
 
     def _latest(self, address: Address) -> Program[CheckpointTuple | None]:
         # Decoding is part of the program, so that it is done in the thread.
-        stored = yield from programs.latest(address)
-        return None if stored is None else self._tuple(stored)
+        stored = yield from reading.latest(address)
+        if stored is None:
+            return None
+        reader = Reader(self.serde)
+        values = {c: reader.value(link) for c, link in stored.cells.items()}
+        return self._tuple(stored, values)
+
+    def begin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As `get_tuple`, for a run that goes on from there."""
+        return self._read(partial(self._begin, locate(config)))
+
+    async def abegin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Async twin of `begin_run`."""
+        return await self._aread(partial(self._begin, locate(config)))
+
+    def _begin(self, address: Address) -> Program[CheckpointTuple | None]:
+        stored = yield from reading.latest(address)
+        if stored is None:
+            return None
+        values, traces = read_traced(Reader(self.serde), stored.cells)
+        found = self._tuple(stored, values)
+        versions = dict(found.checkpoint["channel_versions"])
+        self._heads.keep(address.space, Head(stored.id, versions, traces))
+        return found
 
     def list(
         self,
@@ -106,9 +145,8 @@ class SqlSaver(BaseCheckpointSaver[int]):
         return self._listed(listing)
 
     def _listed(self, listing: _Listing) -> Iterator[CheckpointTuple]:
-        while (program := listing.next_page()) is not None:
-            for stored in listing.take(self._read(program)):
-                yield self._tuple(stored)
+        while (make := listing.next_page()) is not None:
+            yield from self._tuples(listing.take(self._read(make)))
 
     def alist(
         self,
@@ -123,9 +161,16 @@ class SqlSaver(BaseCheckpointSaver[int]):
         return self._alisted(listing)
 
     async def _alisted(self, listing: _Listing) -> AsyncIterator[CheckpointTuple]:
-        while (program := listing.next_page()) is not None:
-            for stored in listing.take(await self._aread(program)):
-                yield self._tuple(stored)
+        while (make := listing.next_page()) is not None:
+            for found in self._tuples(listing.take(await self._aread(make))):
+                yield found
+
+    def _tuples(self, page: Sequence[Stored]) -> Iterator[CheckpointTuple]:
+        wanted = [link for stored in page for link in stored.cells.values()]
+        reader = Reader(self.serde, wanted)
+        for stored in page:
+            values = {c: reader.value(link) for c, link in stored.cells.items()}
+            yield self._tuple(stored, values)
 
     def _scope(
         self,
@@ -140,88 +185,53 @@ class SqlSaver(BaseCheckpointSaver[int]):
         until = get_checkpoint_id(before) if before else None
         return Scope(address, until, keep if filter else None)
 
-    def _tuple(self, stored: Stored) -> CheckpointTuple:
-        load = self.serde.loads_typed
+    def _tuple(self, stored: Stored, values: dict[str, Any]) -> CheckpointTuple:
         checkpoint: Checkpoint = _codec.decode(stored.header)
-        checkpoint["channel_values"] = {c: load(x) for c, x in stored.cells.items()}
+        checkpoint["channel_values"] = values
         thread, ns, parent = stored.thread, stored.ns, stored.parent
-        self._heads.note((thread, ns), stored.id, checkpoint["channel_versions"])
         return CheckpointTuple(
             address_config(thread, ns, stored.id),
             checkpoint,
-            load(stored.meta),
+            self.serde.loads_typed(stored.meta),
             address_config(thread, ns, parent) if parent else None,
             load_writes(self.serde, stored.writes),
         )
 
     # Writing
 
-    def put(
+    def stage_commit(
         self,
         config: RunnableConfig,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Store a checkpoint as a child of the one `config` names."""
-        return self.commit(config, checkpoint, metadata, new_versions, ())
-
-    def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> Coroutine[Any, Any, RunnableConfig]:
-        """Async twin of `put`."""
-        return self.acommit(config, checkpoint, metadata, new_versions, ())
-
-    def commit(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-        writes: Sequence[TaskWrites],
-    ) -> RunnableConfig:
-        """Record the last writes of a step, and the checkpoint they lead to."""
-        draft = self._draft(config, checkpoint, metadata, new_versions, writes)
-        while missing := self._write(programs.commit(draft)):
-            draft.cells |= dump_channels(self.serde, checkpoint, missing)
-        return self._done(draft)
-
-    def acommit(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-        writes: Sequence[TaskWrites],
-    ) -> Coroutine[Any, Any, RunnableConfig]:
-        """Async twin of `commit`."""
-        # Not `async`: a coroutine would encode when it first runs, and a task
-        # made of it may run after its maker has gone on changing the values.
-        draft = self._draft(config, checkpoint, metadata, new_versions, writes)
-        draft.cells |= dump_channels(self.serde, checkpoint, self._wanted(draft))
-        return self._acommitted(draft, checkpoint)
-
-    async def _acommitted(self, draft: Draft, checkpoint: Checkpoint) -> RunnableConfig:
-        while missing := await self._awrite(programs.commit(draft)):
-            draft.cells |= dump_channels(self.serde, checkpoint, missing)
-        return self._done(draft)
+        writes: Sequence[TaskWrites] = (),
+        *,
+        written: Written = None,
+    ) -> Staged[RunnableConfig]:
+        """Encode what `commit` stores."""
+        address = locate(config)
+        space = address.space
+        if writes:
+            located(config)
+        head = self._heads.take(space, address.id)
+        draft = self._draft(address, checkpoint, metadata, new_versions, writes)
+        channels = changed(draft.versions, draft.new_versions, head.versions)
+        values = checkpoint["channel_values"]
+        draft.cells = encode_values(self._differ, head, values, channels, written)
+        head.id, head.versions = draft.id, draft.versions
+        self._heads.keep(space, head)
+        return self._staged(space, partial(self._commit, draft, checkpoint))
 
     def _draft(
         self,
-        config: RunnableConfig,
+        address: Address,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
         writes: Sequence[TaskWrites],
     ) -> Draft:
         serde = self.serde
-        address = locate(config)
-        if writes:
-            located(config)
         return Draft(
             *address.space,
             id=checkpoint["id"],
@@ -231,75 +241,85 @@ class SqlSaver(BaseCheckpointSaver[int]):
             new_versions=dict(new_versions),
             held=frozenset(checkpoint["channel_values"]),
             meta=dump_metadata(serde, metadata),
-            cells=dump_channels(serde, checkpoint, new_versions),
+            cells={},
             loose=dump_channels(serde, checkpoint, loose(checkpoint)),
             writes=dump_step(serde, writes),
         )
 
-    def _wanted(self, draft: Draft) -> frozenset[str]:
-        """Return the channels whose values may have to be stored."""
-        known = self._heads.versions((draft.thread, draft.ns), draft.parent)
-        channels = changed(draft.versions, draft.new_versions, known)
-        return draft.held.intersection(channels).difference(draft.cells)
-
-    def _done(self, draft: Draft) -> RunnableConfig:
-        self._heads.note((draft.thread, draft.ns), draft.id, draft.versions)
+    def _commit(self, draft: Draft, checkpoint: Checkpoint) -> Program[RunnableConfig]:
+        while missing := (yield from writing.commit(draft)):
+            draft.cells |= dump_channels(self.serde, checkpoint, missing)
         return address_config(draft.thread, draft.ns, draft.id)
 
-    def put_writes(
+    def stage_writes(
         self,
         config: RunnableConfig,
         writes: Sequence[tuple[str, Any]],
         task_id: str,
         task_path: str = "",
-    ) -> None:
-        """Record what a task wrote on top of the checkpoint `config` names."""
+    ) -> Staged[None]:
+        """Encode what `put_writes` stores."""
+        thread, ns, at = located(config)
         cells = dump_writes(self.serde, writes, task_id, task_path)
-        self._write(programs.put_writes(*located(config), cells))
+        make = partial(writing.put_writes, thread, ns, at, cells)
+        return self._staged((thread, ns), make)
 
-    def aput_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
-    ) -> Coroutine[Any, Any, None]:
-        """Async twin of `put_writes`."""
-        cells = dump_writes(self.serde, writes, task_id, task_path)
-        return self._awrite(programs.put_writes(*located(config), cells))
+    def _stage_amend(self, address: Address, cells: dict[str, Cell]) -> Staged[None]:
+        assert address.id is not None
+        make = partial(writing.amend, *address.space, address.id, cells)
+        return self._staged(address.space, make)
+
+    def _staged(self, space: Space, make: Make[R]) -> Staged[R]:
+        return Storing(
+            partial(self._store, space, make), partial(self._astore, space, make)
+        )
+
+    def _store(self, space: Space, make: Make[R]) -> R:
+        try:
+            return self._write(make)
+        except BaseException:
+            self._heads.drop(space)
+            raise
+
+    async def _astore(self, space: Space, make: Make[R]) -> R:
+        try:
+            return await self._awrite(make)
+        except BaseException:
+            self._heads.drop(space)
+            raise
 
     # Threads over time
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete everything of a thread."""
-        self._write(programs.delete_threads([str(thread_id)]))
+        self._write(partial(retention.delete_threads, [str(thread_id)]))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Async twin of `delete_thread`."""
-        await self._awrite(programs.delete_threads([str(thread_id)]))
+        await self._awrite(partial(retention.delete_threads, [str(thread_id)]))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints whose metadata names one of these runs."""
-        self._write(self._delete_for_runs(run_ids))
+        self._write(partial(self._delete_for_runs, run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Async twin of `delete_for_runs`."""
-        await self._awrite(self._delete_for_runs(run_ids))
+        await self._awrite(partial(self._delete_for_runs, run_ids))
 
     def _delete_for_runs(self, run_ids: Sequence[str]) -> Program[None]:
         runs = frozenset(run_ids)
         load = self.serde.loads_typed
-        return programs.delete_where(lambda meta: load(meta).get("run_id") in runs)
+        return retention.delete_where(lambda meta: load(meta).get("run_id") in runs)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread, with its whole history, to one that is empty."""
         source, target = str(source_thread_id), str(target_thread_id)
-        self._write(programs.copy_thread(source, target))
+        self._write(partial(retention.copy_thread, source, target))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Async twin of `copy_thread`."""
         source, target = str(source_thread_id), str(target_thread_id)
-        await self._awrite(programs.copy_thread(source, target))
+        await self._awrite(partial(retention.copy_thread, source, target))
 
     def prune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
@@ -314,10 +334,10 @@ class SqlSaver(BaseCheckpointSaver[int]):
         await self._awrite(_prune(thread_ids, strategy))
 
 
-def _prune(thread_ids: Sequence[str], strategy: str) -> Program[None]:
+def _prune(thread_ids: Sequence[str], strategy: str) -> Make[None]:
     threads = [str(thread) for thread in thread_ids]
     keep = keeps_latest(strategy)
-    return programs.prune(threads) if keep else programs.delete_threads(threads)
+    return partial(retention.prune if keep else retention.delete_threads, threads)
 
 
 class _Listing:
@@ -326,51 +346,26 @@ class _Listing:
     def __init__(self, scope: Scope, limit: int | None) -> None:
         self._scope = scope
         self._left = check_limit(limit)
-        self._mark: programs.Mark | None = None
+        self._mark: reading.Mark | None = None
         self._over = False
+        self._size = _PAGE_FIRST
 
-    def next_page(self) -> Program[programs.Page] | None:
+    def next_page(self) -> Make[reading.Page] | None:
         """Return the program of the next page, or None at the end."""
         left = self._left
         if self._over or left == 0:
             return None
         # With a filter, a page of `left` rows would seldom yield as many.
         small = left is not None and self._scope.keep is None
-        size = min(left, _PAGE) if small and left is not None else _PAGE
-        return programs.page(self._scope, self._mark, size)
+        size = min(left, self._size) if small and left is not None else self._size
+        self._size = min(self._size * 4, _PAGE_MAX)
+        return partial(reading.page, self._scope, self._mark, size)
 
-    def take(self, page: programs.Page) -> Iterator[Stored]:
-        """Yield the checkpoints of a page, as many as are still wanted."""
+    def take(self, page: reading.Page) -> Sequence[Stored]:
+        """Return the checkpoints of a page, as many as are still wanted."""
         found, self._mark = page
         self._over = self._mark is None
-        for stored in found:
-            if self._left is not None:
-                if self._left == 0:
-                    return
-                self._left -= 1
-            yield stored
-
-
-class _Heads:
-    """The versions of the checkpoint each thread was last seen at.
-
-    A hint, which says what a parent is likely to hold: the database decides.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._heads: dict[tuple[str, str], tuple[str, ChannelVersions]] = {}
-
-    def note(self, space: tuple[str, str], at: str, versions: ChannelVersions) -> None:
-        with self._lock:
-            self._heads.pop(space, None)
-            self._heads[space] = at, versions
-            if len(self._heads) > _HEADS_MAX:
-                del self._heads[next(iter(self._heads))]
-
-    def versions(
-        self, space: tuple[str, str], at: str | None
-    ) -> ChannelVersions | None:
-        with self._lock:
-            head = self._heads.get(space)
-        return head[1] if head and head[0] == at else None
+        if self._left is not None:
+            found = found[: self._left]
+            self._left -= len(found)
+        return found

@@ -54,6 +54,9 @@ R = TypeVar("R")
 
 TaskWrites = tuple[str, str, Sequence[tuple[str, Any]]]
 """Task id, task path, and what the task wrote: (channel, value) in order."""
+Written = Mapping[str, Sequence[Any] | None] | None
+"""What was written to each channel since the parent; None where that does not
+tell what may have changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,23 @@ class Capabilities:
     """It stores a value that grew as its new part."""
     retention: bool = False
     """It deletes, copies and prunes threads atomically."""
+    staged: bool = False
+    """`stage_commit` and `stage_writes` encode at once and store later."""
+
+
+class Staged(Generic[R]):
+    """Something to store, encoded already: what becomes of its values is no matter.
+
+    What is staged for a thread must be run in the order of staging, once each.
+    """
+
+    def run(self) -> R:
+        """Store it, and wait until it is stored."""
+        raise NotImplementedError
+
+    async def arun(self) -> R:
+        """Async twin of `run`."""
+        raise NotImplementedError
 
 
 async def in_thread(
@@ -187,6 +207,55 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
             self.put_writes(config, written, task_id, task_path)
         return self.put(config, checkpoint, metadata, new_versions)
 
+    # Storing changes: of savers that declare `deltas` or `staged`
+
+    def begin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As `get_tuple`, for a run that goes on from there.
+
+        A saver may remember what it read, to tell later what has changed.
+        """
+        return self.get_tuple(config)
+
+    def end_run(
+        self,
+        config: RunnableConfig,  # noqa: ARG002
+        values: Mapping[str, Any] | None,  # noqa: ARG002
+    ) -> Staged[None] | None:
+        """Forget a run, and return what remains to be stored of it, if anything.
+
+        `config` names its last checkpoint. `values` are those of its channels:
+        what was changed in them in place, and returned by no node, is found
+        here. They are None for a run that did not come to its end.
+        """
+        return None
+
+    def stage_commit(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+        writes: Sequence[TaskWrites] = (),
+        *,
+        written: Written = None,
+    ) -> Staged[RunnableConfig]:
+        """Encode what `commit` stores, for savers that declare `staged`.
+
+        `written` says what was written to each channel since the parent. What
+        else is in the same container, and is the same object, was not changed.
+        """
+        raise NotImplementedError
+
+    def stage_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> Staged[None]:
+        """Encode what `put_writes` stores, for savers that declare `staged`."""
+        raise NotImplementedError
+
     # Threads over time
 
     def delete_thread(self, thread_id: str) -> None:
@@ -208,6 +277,10 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
         raise NotImplementedError
 
     # The async twins
+
+    async def abegin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Async twin of `begin_run`."""
+        return await self.aget_tuple(config)
 
     async def aget(self, config: RunnableConfig) -> Checkpoint | None:
         """Async twin of `get`."""

@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from typing import Any, Final, Self, TypeVar
 
 from towpath.checkpoint import programs
-from towpath.checkpoint.programs import Program
 from towpath.checkpoint.serde.base import SerializerProtocol
-from towpath.checkpoint.sql import SqlSaver
+from towpath.checkpoint.sql import Make, SqlSaver
 from towpath.checkpoint.sqlite.connection import Connections, Synchronous
 
 R = TypeVar("R")
@@ -25,7 +24,7 @@ _THREADS_MAX: Final = 4
 """Threads for async calls: one writes, the others may read meanwhile."""
 
 
-Runner = Callable[[Program[R]], R]
+Runner = Callable[[Make[R]], R]
 
 
 class SqliteSaver(SqlSaver):
@@ -112,28 +111,28 @@ class SqliteSaver(SqlSaver):
 
     # How programs are run
 
-    def _read(self, program: Program[R]) -> R:
+    def _read(self, make: Make[R]) -> R:
         self.setup()
-        return self._connections.read(program)
+        return self._connections.read(make())
 
-    def _write(self, program: Program[R]) -> R:
+    def _write(self, make: Make[R]) -> R:
         self.setup()
-        return self._connections.write(program)
+        return self._connections.write(make())
 
-    async def _aread(self, program: Program[R]) -> R:
-        return await self._hop(self._read, program)
+    async def _aread(self, make: Make[R]) -> R:
+        return await self._hop(self._read, make)
 
-    async def _awrite(self, program: Program[R]) -> R:
-        return await self._hop(self._write, program)
+    async def _awrite(self, make: Make[R]) -> R:
+        return await self._hop(self._write, make)
 
-    async def _hop(self, run: Runner[R], program: Program[R]) -> R:
+    async def _hop(self, run: Runner[R], make: Make[R]) -> R:
         # Importing asyncio takes 30 ms that a blocking program need not pay.
         import asyncio
 
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_THREADS_MAX, "towpath-sqlite")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, run, program)
+        return await loop.run_in_executor(self._threads, run, make)
 
 
 class Ready:

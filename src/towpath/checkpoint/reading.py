@@ -1,0 +1,169 @@
+"""Programs that read checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from towpath.checkpoint.base.model import Address
+from towpath.checkpoint.changes import NULL, Link
+from towpath.checkpoint.programs import (
+    NEED,
+    NO_CELL,
+    Program,
+    Query,
+    Row,
+    as_json,
+    span,
+    unpack_counts,
+)
+from towpath.checkpoint.record import Cell, WriteCell
+
+_NOTHING = Link(*NULL)
+
+
+@dataclass(slots=True)
+class Stored:
+    """A checkpoint as it is stored."""
+
+    space: int
+    thread: str
+    ns: str
+    id: str
+    parent: str | None
+    header: bytes
+    counts: tuple[dict[str, int], dict[str, int]]
+    meta: Cell
+    cells: dict[str, Link] = field(default_factory=dict)
+    writes: list[WriteCell] = field(default_factory=list)
+
+
+_SELECT = (
+    "SELECT s.id, s.thread, s.ns, c.id, c.parent, c.header, c.cells, c.meta_tag, c.meta"
+    " FROM towpath_spaces s JOIN towpath_checkpoints c ON c.space = s.id"
+)
+
+
+def latest(address: Address) -> Program[Stored | None]:
+    """Fetch the checkpoint of an address, or the newest of its space."""
+    where, args = " WHERE s.thread = ? AND s.ns = ?", [*address.space]
+    if address.id is not None:
+        where, args = where + " AND c.id = ?", [*args, address.id]
+    rows = yield from Query(f"{_SELECT}{where} ORDER BY c.id DESC LIMIT 1", args)
+    found = [_stored(row) for row in rows]
+    yield from _fill(found)
+    return found[0] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which checkpoints a listing is about."""
+
+    address: Address | None
+    until: str | None
+    keep: Callable[[Cell], bool] | None
+    """Decides by the metadata."""
+
+
+Mark = tuple[str, int]
+"""Where a page ended: id and space of its last checkpoint."""
+Page = tuple[list[Stored], Mark | None]
+"""Some checkpoints, and where they end; None after the last page."""
+
+
+def page(scope: Scope, after: Mark | None, size: int) -> Program[Page]:
+    """Fetch the next checkpoints of a listing, newest first.
+
+    With a filter, a page may be empty though it is not the last.
+    """
+    where, args = _conditions(scope, after)
+    order = " ORDER BY c.id DESC, c.space DESC LIMIT ?"
+    rows = yield from Query(f"{_SELECT}{where}{order}", [*args, size])
+    found = [_stored(row) for row in rows]
+    mark = (found[-1].id, found[-1].space) if len(found) == size else None
+    if scope.keep is not None:
+        found = [stored for stored in found if scope.keep(stored.meta)]
+    yield from _fill(found)
+    return found, mark
+
+
+def _conditions(scope: Scope, after: Mark | None) -> tuple[str, list[Any]]:
+    wanted: list[tuple[str, Sequence[Any]]] = []
+    at = scope.address
+    if at is not None:
+        wanted.append(("s.thread = ?", (at.thread,)))
+        if at.ns is not None:
+            wanted.append(("s.ns = ?", (at.ns,)))
+        if at.id is not None:
+            wanted.append(("c.id = ?", (at.id,)))
+    if scope.until is not None:
+        wanted.append(("c.id < ?", (scope.until,)))
+    if after is not None:
+        wanted.append(("(c.id, c.space) < (?, ?)", after))
+    if not wanted:
+        return "", []
+    where = " AND ".join(condition for condition, _ in wanted)
+    return f" WHERE {where}", [arg for _, args in wanted for arg in args]
+
+
+def _stored(row: Row) -> Stored:
+    space, thread, ns, at, parent, header, cells, meta_tag, meta = row
+    counts = unpack_counts(cells)
+    return Stored(space, thread, ns, at, parent, header, counts, (meta_tag, meta))
+
+
+def _fill(found: Sequence[Stored]) -> Program[None]:
+    """Fetch the values and the pending writes of checkpoints."""
+    if not found:
+        return
+    wanted = {
+        span(stored.space)[0] | count
+        for stored in found
+        for counts in stored.counts
+        for count in counts.values()
+        if count != NO_CELL
+    }
+    rows = yield from Query(
+        f"{NEED} SELECT c.id, c.base, c.tag, c.data"  # noqa: S608  # constants
+        " FROM need n JOIN towpath_cells c ON c.id = n.id",
+        (as_json(wanted),),
+    )
+    links = _links(rows)
+    pending = yield from _pending(found)
+    for stored in found:
+        first, _ = span(stored.space)
+        for counts in stored.counts:
+            for channel, count in counts.items():
+                none = count == NO_CELL
+                stored.cells[channel] = _NOTHING if none else links[first | count]
+        stored.writes = pending.get((stored.space, stored.id), [])
+
+
+def _links(rows: Sequence[Row]) -> dict[int, Link]:
+    """Tie cells to those they build on, which always have smaller numbers."""
+    links: dict[int, Link] = {}
+    for number, distance, tag, data in sorted(rows):
+        base = None if distance is None else links[number - distance]
+        links[number] = Link(tag, data, base)
+    return links
+
+
+def _pending(
+    found: Sequence[Stored],
+) -> Program[dict[tuple[int, str], list[WriteCell]]]:
+    """Fetch pending writes, by space and checkpoint."""
+    spans: dict[int, list[str]] = {}
+    for stored in found:
+        spans.setdefault(stored.space, []).append(stored.id)
+    pending: dict[tuple[int, str], list[WriteCell]] = {}
+    for space, ids in spans.items():
+        rows = yield from Query(
+            "SELECT checkpoint, task, idx, channel, path, tag, data"
+            " FROM towpath_writes WHERE space = ? AND checkpoint BETWEEN ? AND ?",
+            (space, min(ids), max(ids)),
+        )
+        for checkpoint, task, idx, channel, path, *cell in rows:
+            write = WriteCell(task, idx, channel, path, (cell[0], cell[1]))
+            pending.setdefault((space, checkpoint), []).append(write)
+    return pending

@@ -1,0 +1,139 @@
+"""Savers that encode at once and store later.
+
+Such a saver says how to stage a commit and a task's writes; the contract's
+methods to store, in both colours, follow from that. What is staged is encoded,
+so a value is stored as it was when the method was called, whenever that is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+from towpath.checkpoint.base.model import (
+    Address,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    locate,
+)
+from towpath.checkpoint.base.saver import BaseCheckpointSaver, Staged, TaskWrites
+from towpath.checkpoint.changes import Differ
+from towpath.checkpoint.heads import Heads, changed_in_place
+from towpath.checkpoint.record import Cell
+from towpath.types import RunnableConfig
+
+R = TypeVar("R")
+
+
+class Storing(Staged[R]):
+    """What is encoded, and how it is stored in either colour."""
+
+    def __init__(
+        self, store: Callable[[], R], astore: Callable[[], Coroutine[Any, Any, R]]
+    ) -> None:
+        self._store = store
+        self._astore = astore
+
+    def run(self) -> R:
+        """Store it, and wait until it is stored."""
+        return self._store()
+
+    async def arun(self) -> R:
+        """Async twin of `run`."""
+        return await self._astore()
+
+
+class StagedSaver(BaseCheckpointSaver[int]):
+    """A saver whose methods to store are made of `stage_commit` and `stage_writes`."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._heads = Heads()
+
+    @cached_property
+    def _differ(self) -> Differ:
+        return Differ(self.serde)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint as a child of the one `config` names."""
+        return self.stage_commit(config, checkpoint, metadata, new_versions).run()
+
+    def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> Coroutine[Any, Any, RunnableConfig]:
+        """Async twin of `put`."""
+        # Not `async`: a coroutine would encode when it first runs, and a task
+        # made of it may run after its maker has gone on changing the values.
+        return self.stage_commit(config, checkpoint, metadata, new_versions).arun()
+
+    def commit(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+        writes: Sequence[TaskWrites],
+    ) -> RunnableConfig:
+        """Record the last writes of a step, and the checkpoint they lead to."""
+        stage = self.stage_commit
+        return stage(config, checkpoint, metadata, new_versions, writes).run()
+
+    def acommit(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+        writes: Sequence[TaskWrites],
+    ) -> Coroutine[Any, Any, RunnableConfig]:
+        """Async twin of `commit`."""
+        stage = self.stage_commit
+        return stage(config, checkpoint, metadata, new_versions, writes).arun()
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Record what a task wrote on top of the checkpoint `config` names."""
+        self.stage_writes(config, writes, task_id, task_path).run()
+
+    def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> Coroutine[Any, Any, None]:
+        """Async twin of `put_writes`."""
+        return self.stage_writes(config, writes, task_id, task_path).arun()
+
+    def end_run(
+        self, config: RunnableConfig, values: Mapping[str, Any] | None
+    ) -> Staged[None] | None:
+        """Forget a run, and encode what was changed in the values of its thread."""
+        address = locate(config)
+        head = self._heads.take(address.space, address.id)
+        self._heads.drop(address.space)
+        if values is None or address.id is None:
+            return None
+        cells = changed_in_place(self._differ, head, values)
+        return self._stage_amend(address, cells) if cells else None
+
+    def _stage_amend(self, address: Address, cells: dict[str, Cell]) -> Staged[None]:
+        """Stage the replacement of values of a stored checkpoint."""
+        raise NotImplementedError

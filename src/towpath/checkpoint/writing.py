@@ -1,0 +1,214 @@
+"""Programs that store checkpoints and pending writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from towpath.checkpoint.base.model import ChannelVersions
+from towpath.checkpoint.changes import CHANGES, NULL, SAME
+from towpath.checkpoint.programs import (
+    NO_CELL,
+    Program,
+    Query,
+    Row,
+    new_space,
+    pack_counts,
+    span,
+    sweep,
+    unpack_counts,
+)
+from towpath.checkpoint.record import Cell, WriteCell, changed, inherit
+from towpath.checkpoint.serde.codec import Codec
+
+_codec: Final = Codec()
+
+
+@dataclass(slots=True)
+class Draft:
+    """A checkpoint about to be stored, encoded."""
+
+    thread: str
+    ns: str
+    id: str
+    parent: str | None
+    header: bytes
+    versions: ChannelVersions
+    new_versions: ChannelVersions
+    held: frozenset[str]
+    """The channels that have a value, encoded or not."""
+    meta: Cell
+    cells: dict[str, Cell]
+    """The values encoded so far; of some, only what changed since the parent."""
+    loose: dict[str, Cell]
+    """Values of channels without a version."""
+    writes: list[WriteCell] = field(default_factory=list)
+    """Pending writes of the parent."""
+
+
+class _Ground(NamedTuple):
+    """What a new checkpoint builds on: its space, and its parent there."""
+
+    space: int | None
+    newest: int | None
+    """The number of the space's newest cell, whoever refers to it."""
+    versions: ChannelVersions | None = None
+    """The parent's; None when there is none."""
+    counts: Mapping[str, int] = {}
+    loose: Mapping[str, int] = {}
+
+
+def commit(draft: Draft) -> Program[set[str]]:
+    """Store pending writes and the checkpoint they lead to.
+
+    Nothing is stored when the result is not empty: it names the channels whose
+    whole values the draft lacks. They are in no parent that is stored here.
+    """
+    ground = yield from _ground(draft.thread, draft.ns, draft.parent)
+    channels = changed(draft.versions, draft.new_versions, ground.versions)
+    missing = {c for c in draft.held.intersection(channels) if _lacks(draft, ground, c)}
+    if missing:
+        return missing
+    space = ground.space
+    if space is None:
+        space = yield from new_space(draft.thread, draft.ns)
+    layout = _Layout(space, ground)
+    own = {c: layout.place(c, draft.cells[c]) for c in channels if c in draft.cells}
+    counts = inherit(ground.counts, own, channels, draft.versions)
+    loose = {c: layout.place(c, cell) for c, cell in draft.loose.items()}
+    yield from layout.store()
+    yield from _store_checkpoint(draft, space, pack_counts(counts, loose))
+    if draft.writes:
+        assert draft.parent is not None
+        yield from _store_writes(space, draft.parent, draft.writes)
+    return set()
+
+
+def amend(thread: str, ns: str, at: str, own: Mapping[str, Cell]) -> Program[None]:
+    """Replace values of a stored checkpoint; nothing happens if it is gone."""
+    ground = yield from _ground(thread, ns, at)
+    if ground.space is None or ground.versions is None:
+        return
+    layout = _Layout(ground.space, ground)
+    counts = {**ground.counts, **{c: layout.place(c, own[c]) for c in own}}
+    yield from layout.store()
+    yield Query(
+        "UPDATE towpath_checkpoints SET cells = ? WHERE space = ? AND id = ?",
+        (pack_counts(counts, dict(ground.loose)), ground.space, at),
+    )
+
+
+def _lacks(draft: Draft, ground: _Ground, channel: str) -> bool:
+    """Tell whether a value cannot be made of the draft and what it builds on."""
+    cell = draft.cells.get(channel)
+    if cell is None:
+        return True
+    return _builds_on(cell) and channel not in ground.counts
+
+
+def _builds_on(cell: Cell) -> bool:
+    return cell == SAME or cell[0] in CHANGES
+
+
+def _ground(thread: str, ns: str, parent: str | None) -> Program[_Ground]:
+    rows = yield from Query(
+        # The count of a cell is 32 bits wide, see CELL_BITS.
+        "SELECT s.id, c.header, c.cells, (SELECT max(k.id) FROM towpath_cells k"
+        " WHERE k.id BETWEEN (s.id << 32) AND (s.id << 32) + 4294967295)"
+        " FROM towpath_spaces s"
+        " LEFT JOIN towpath_checkpoints c ON c.space = s.id AND c.id = ?"
+        " WHERE s.thread = ? AND s.ns = ?",
+        (parent, thread, ns),
+    )
+    if not rows:
+        return _Ground(None, None)
+    [(space, header, cells, newest)] = rows
+    if header is None:
+        return _Ground(space, newest)
+    versions = _codec.decode(header)["channel_versions"]
+    return _Ground(space, newest, versions, *unpack_counts(cells))
+
+
+class _Layout:
+    """Gives the cells of a new checkpoint their numbers."""
+
+    def __init__(self, space: int, ground: _Ground) -> None:
+        self._first, _ = span(space)
+        self._bases = ground.counts
+        self._next = self._first if ground.newest is None else ground.newest + 1
+        self._rows: list[Row] = []
+
+    def place(self, channel: str, cell: Cell) -> int:
+        """Return the count, within the space, of the cell that holds a value."""
+        if cell == SAME:
+            return self._bases[channel]
+        if cell == NULL:
+            return NO_CELL
+        number, self._next = self._next, self._next + 1
+        count = number - self._first
+        base = count - self._bases[channel] if cell[0] in CHANGES else None
+        self._rows.append((number, base, *cell))
+        return count
+
+    def store(self) -> Program[None]:
+        if self._rows:
+            yield Query(
+                "INSERT INTO towpath_cells (id, base, tag, data) VALUES (?, ?, ?, ?)",
+                self._rows,
+                many=True,
+            )
+
+
+def _store_checkpoint(draft: Draft, space: int, cells: bytes) -> Program[None]:
+    row = (draft.parent, draft.header, cells, *draft.meta, space, draft.id)
+    stored = yield from Query(
+        "INSERT INTO towpath_checkpoints"
+        " (parent, header, cells, meta_tag, meta, space, id)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (space, id) DO NOTHING"
+        " RETURNING id",
+        row,
+    )
+    if not stored:  # it was put before, and may have been the only one to use a cell
+        yield Query(
+            "UPDATE towpath_checkpoints SET parent = ?, header = ?, cells = ?,"
+            " meta_tag = ?, meta = ? WHERE space = ? AND id = ?",
+            row,
+        )
+        yield from sweep(space)
+
+
+_INSERT_WRITE = (
+    "INSERT INTO towpath_writes"
+    " (space, checkpoint, task, idx, channel, path, tag, data)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (space, checkpoint, task, idx) DO "
+)
+_KEEP_WRITE = _INSERT_WRITE + "NOTHING"
+_REPLACE_WRITE = _INSERT_WRITE + (
+    "UPDATE SET channel = excluded.channel, path = excluded.path,"
+    " tag = excluded.tag, data = excluded.data"
+)
+
+
+def _store_writes(
+    space: int, checkpoint: str, writes: Sequence[WriteCell]
+) -> Program[None]:
+    for replaces, sql in ((False, _KEEP_WRITE), (True, _REPLACE_WRITE)):
+        rows = [
+            (space, checkpoint, w.task, w.idx, w.channel, w.path, *w.cell)
+            for w in writes
+            if w.replaces is replaces
+        ]
+        if rows:
+            yield Query(sql, rows, many=True)
+
+
+def put_writes(
+    thread: str, ns: str, checkpoint: str, writes: Sequence[WriteCell]
+) -> Program[None]:
+    """Record what a task wrote on top of a checkpoint."""
+    rows = yield from Query(
+        "SELECT id FROM towpath_spaces WHERE thread = ? AND ns = ?", (thread, ns)
+    )
+    space = rows[0][0] if rows else (yield from new_space(thread, ns))
+    yield from _store_writes(space, checkpoint, writes)
