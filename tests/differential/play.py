@@ -206,7 +206,9 @@ class Player:
         """
         tasks = getattr(self._snapshot(config), "tasks", ())
         return any(
-            task.interrupts or (now and (task.result or task.error)) for task in tasks
+            task.interrupts
+            or (now and (task.result is not None or task.error is not None))
+            for task in tasks
         )
 
     def _behind(self, back: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic
+from typing import ClassVar, Generic
 
 from towpath.channels.base import Value
 from towpath.channels.cell import Cell
@@ -19,6 +19,8 @@ class AnyValue(Cell[Value], Generic[Value]):
     """
 
     __slots__ = ()
+
+    pure: ClassVar[bool] = True
 
     def update(self, values: Sequence[Value]) -> bool:
         """Keep the last value written, or clear the channel."""

@@ -42,9 +42,24 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
     ticks: ClassVar[bool] = True
     """Whether `update([])` can change something: a step without a write."""
 
+    pure: ClassVar[bool] = False
+    """Whether `update` never changes an element that the channel holds already.
+
+    Where that is not known, a saver that stores changes looks at all of them.
+    It holds for the class that defines `update`, not for one that overrides it.
+    """
+
     def __init__(self, typ: Any, key: str = "") -> None:
         self.typ = typ
         self.key = key
+
+    @property
+    def folds_purely(self) -> bool:
+        """Whether `pure` is said of the very `update` that the channel has."""
+        mro = type(self).__mro__
+        says = next(cls for cls in mro if "pure" in vars(cls))
+        folds = next(cls for cls in mro if "update" in vars(cls))
+        return self.pure and issubclass(says, folds)
 
     @property
     def single(self) -> bool:

@@ -14,9 +14,14 @@ from towpath.constants import MISSING, Missing
 
 __all__ = ("BinaryOperatorAggregate", "same_function")
 
-_LAMBDA = "<lambda>"
+_LAMBDA: Final = "<lambda>"
 PURE: Final = frozenset(map(id, (operator.add, operator.or_, operator.and_)))
 """Operators that make a new container and leave both operands as they are."""
+_GENTLE: Final = (
+    *(operator.add, operator.concat, operator.or_, operator.and_, operator.sub),
+    *(operator.iadd, operator.iconcat, operator.ior, max, min),
+)
+"""Operators that leave the elements of containers as they are."""
 
 
 def same_function(one: object, other: object) -> bool:
@@ -29,6 +34,14 @@ def same_function(one: object, other: object) -> bool:
         getattr(one, "__name__", ""),
         getattr(other, "__name__", ""),
     )
+
+
+def is_gentle(reducer: Callable[..., Any]) -> bool:
+    """Tell whether a reducer is known not to change elements of what it is given.
+
+    A reducer says so of itself by an attribute `pure` that is True.
+    """
+    return reducer in _GENTLE or getattr(reducer, "pure", False) is True
 
 
 class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
@@ -68,6 +81,12 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
 
     __hash__ = None  # mutable, so not hashable
 
+    @property
+    def folds_purely(self) -> bool:
+        """Whether the reducer is known to leave the elements it is given alone."""
+        ours = type(self).update is BinaryOperatorAggregate.update
+        return ours and is_gentle(self.operator)
+
     def empty(self) -> Self:
         """Make a channel of the same declaration, without even a first value."""
         twin = super().empty()
@@ -90,12 +109,12 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
         if not values:
             return False
         value = self.value
-        operator = self.operator
+        fold = self.operator
         for write in values:
             if isinstance(write, MARKED) and overwritten(write) is not MISSING:
                 self.value = single_overwrite(self.key, values)
                 return True
-            value = write if value is MISSING else operator(value, write)
+            value = write if value is MISSING else fold(value, write)
         self.value = value
         return True
 

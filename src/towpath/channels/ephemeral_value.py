@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic
+from typing import ClassVar, Generic
 
 from towpath.channels.base import Value
 from towpath.channels.guarded import GuardedCell
@@ -16,6 +16,8 @@ class EphemeralValue(GuardedCell[Value], Generic[Value]):
     """Keeps a value until the next step that does not write it."""
 
     __slots__ = ()
+
+    pure: ClassVar[bool] = True
 
     def update(self, values: Sequence[Value]) -> bool:
         """Keep the value written, or clear the channel.

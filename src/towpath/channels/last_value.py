@@ -19,6 +19,7 @@ class LastValue(Cell[Value], Generic[Value]):
     __slots__ = ()
 
     ticks: ClassVar[bool] = False
+    pure: ClassVar[bool] = True
 
     @property
     def single(self) -> bool:
@@ -49,6 +50,7 @@ class LastValueAfterFinish(Cell[Value], Generic[Value]):
     __slots__ = ("finished",)
 
     ticks: ClassVar[bool] = False
+    pure: ClassVar[bool] = True
 
     finished: bool
 

@@ -19,6 +19,7 @@ class NamedBarrierValue(BaseChannel[Value, Value, set[Value]], Generic[Value]):
     __slots__ = ("names", "seen")
 
     ticks: ClassVar[bool] = False
+    pure: ClassVar[bool] = True
 
     names: set[Value]
     seen: set[Value]

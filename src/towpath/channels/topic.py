@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, Self
+from typing import Any, ClassVar, Generic, Self
 
 from towpath.channels.base import BaseChannel, Value
 from towpath.constants import MISSING
@@ -21,6 +21,8 @@ class Topic(
     """
 
     __slots__ = ("accumulate", "values")
+
+    pure: ClassVar[bool] = True
 
     values: list[Value]
     accumulate: bool

@@ -18,6 +18,7 @@ class UntrackedValue(GuardedCell[Value], Generic[Value]):
     __slots__ = ()
 
     ticks: ClassVar[bool] = False
+    pure: ClassVar[bool] = True
 
     def update(self, values: Sequence[Value]) -> bool:
         """Keep the value written.

@@ -29,6 +29,7 @@ from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.codec import Codec
 from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
 from towpath.errors import DeserializationError, SerializationError
+from towpath.types import Overwrite
 
 LIST: Final = "tpl"
 LIST_CHANGE: Final = "tpl+"
@@ -111,6 +112,8 @@ def suspects(written: Iterable[Any]) -> set[int]:
         found.add(id(item))
         if isinstance(item, _HOLDERS):
             pending.extend(item.values() if isinstance(item, dict) else item)
+        elif isinstance(item, Overwrite):
+            pending.append(item.value)
     return found
 
 

@@ -8,8 +8,9 @@ so a value is stored as it was when the method was called, whenever that is done
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from towpath.checkpoint.base.model import (
     Address,
@@ -45,8 +46,30 @@ class Storing(Staged[R]):
         return await self._astore()
 
 
+_SINGLE: Final = frozenset({"put", "aput", "put_writes", "aput_writes"})
+_OTHERS: Final = frozenset({"commit", "acommit", "get_tuple", "aget_tuple"})
+
+
 class StagedSaver(BaseCheckpointSaver[int]):
-    """A saver whose methods to store are made of `stage_commit` and `stage_writes`."""
+    """A saver whose methods to store are made of `stage_commit` and `stage_writes`.
+
+    A subclass of a user's that has its own way of storing or reading declares
+    nothing that would pass it by.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = vars(cls).keys() & (_SINGLE | _OTHERS)
+        if not own or cls.__module__.startswith("towpath."):
+            return
+        ours = (StagedSaver.commit, StagedSaver.acommit)
+        one_by_one = own & _SINGLE and (cls.commit, cls.acommit) == ours
+        cls.capabilities = replace(
+            cls.capabilities,
+            atomic_commit=cls.capabilities.atomic_commit and not one_by_one,
+            deltas=False,
+            staged=False,
+        )
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -64,7 +87,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Store a checkpoint as a child of the one `config` names."""
-        return self.stage_commit(config, checkpoint, metadata, new_versions).run()
+        return self.commit(config, checkpoint, metadata, new_versions, ())
 
     def aput(
         self,
@@ -76,7 +99,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
         """Async twin of `put`."""
         # Not `async`: a coroutine would encode when it first runs, and a task
         # made of it may run after its maker has gone on changing the values.
-        return self.stage_commit(config, checkpoint, metadata, new_versions).arun()
+        return self.acommit(config, checkpoint, metadata, new_versions, ())
 
     def commit(
         self,

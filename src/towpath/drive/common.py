@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Final
 
 from towpath.call.scope import RunScope
 from towpath.checkpoint.base.id import checkpoint_id
-from towpath.kernel.commands import Alarm, Expired, Fetch, FetchAll, Persist, Record
+from towpath.kernel.commands import (
+    Alarm,
+    Expired,
+    Fetch,
+    FetchAll,
+    Finish,
+    Persist,
+    Record,
+)
 from towpath.kernel.request import Chunk, capable
 from towpath.kernel.settle import seconds_of
 from towpath.step.isolate import isolate
@@ -62,6 +70,55 @@ def runs_here(scope: RunScope, task: Task) -> bool:
     return spec.action is None and not spec.branches
 
 
+class Deferred:
+    """A call of a saver, to be made in either colour."""
+
+    __slots__ = ("args", "kwargs", "method", "saver")
+
+    def __init__(
+        self, saver: Any, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        self.saver = saver
+        self.method = method
+        self.args = args
+        self.kwargs = kwargs
+
+    def run(self) -> Any:
+        return getattr(self.saver, self.method)(*self.args, **self.kwargs)
+
+    async def arun(self) -> Any:
+        call = getattr(self.saver, f"a{self.method}")
+        return await call(*self.args, **self.kwargs)
+
+
+def staged(command: Persist | Record) -> Any:
+    """What stores the values of this moment, by `run()` or `arun()`, later too."""
+    saver = command.saver
+    if not capable(saver, "staged"):
+        if command.how == "behind" and not is_inline(saver):
+            command = captured(command)
+        return Deferred(saver, *saver_call(command))
+    if isinstance(command, Record):
+        return saver.stage_writes(
+            command.config, command.writes, command.task_id, command.path
+        )
+    return saver.stage_commit(
+        command.config,
+        command.checkpoint,
+        command.metadata,
+        command.versions,
+        command.writes,
+        written=command.written,
+    )
+
+
+def conclusion(command: Finish) -> Any:
+    """What is left to be stored at the end of a run, or None."""
+    if not capable(command.saver, "deltas"):
+        return None
+    return command.saver.end_run(command.config, command.values)
+
+
 def captured(command: Persist | Record) -> Persist | Record:
     """Copy what is stored later, so that it is the value of this moment."""
     if isinstance(command, Record):
@@ -97,7 +154,8 @@ def saver_call(command: Persist | Record | Fetch | FetchAll) -> tuple[str, Any, 
         args = (command.config, command.writes, command.task_id, command.path)
         return "put_writes", args, {}
     if isinstance(command, Fetch):
-        return "get_tuple", (command.config,), {}
+        begins = command.goes_on and capable(command.saver, "deltas")
+        return "begin_run" if begins else "get_tuple", (command.config,), {}
     options = {"filter": command.filter, "before": command.before}
     return "list", (command.config,), {**options, "limit": command.limit}
 

@@ -24,11 +24,12 @@ from towpath.drive.common import (
     BACKLOG,
     WOKEN,
     Deadlines,
-    captured,
+    conclusion,
     dated,
     is_inline,
     runs_here,
     saver_call,
+    staged,
     stamp,
 )
 from towpath.errors import NodeCancelledError
@@ -37,6 +38,7 @@ from towpath.kernel.commands import (
     Closed,
     Fetch,
     FetchAll,
+    Finish,
     Flush,
     Launch,
     Persist,
@@ -229,6 +231,9 @@ class LoopDriver:
         if kind is Flush:
             backlog = self.backlog()
             return None if backlog is None else await backlog.flush()
+        if kind is Finish:
+            rest = conclusion(command)
+            return None if rest is None else await rest.arun()
         if kind is Recall:
             return await command.cache.aget(command.keys)
         assert kind is Remember
@@ -348,30 +353,25 @@ class LoopDriver:
 
     async def store(self, command: Persist | Record) -> None:
         """Store now, or behind the run; always in the order of the commands."""
-        saver = command.saver
-        if is_inline(saver):
-            method, args, kwargs = saver_call(command)
-            getattr(saver, method)(*args, **kwargs)
+        if is_inline(command.saver):
+            staged(command).run()
             return
         if command.how == "behind":
-            method, args, kwargs = saver_call(captured(command))
-            call = getattr(saver, f"a{method}")
             backlog = self.backlog(make=True)
             assert backlog is not None
-            await backlog.submit(lambda: call(*args, **kwargs))
+            await backlog.submit(staged(command).arun)
             return
         if (backlog := self.backlog()) is not None:
             await backlog.flush()
-        method, args, kwargs = saver_call(command)
-        await self.untorn(lambda: getattr(saver, f"a{method}")(*args, **kwargs))
+        await self.untorn(command)
 
-    async def untorn(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a saver call that a cancellation does not tear.
+    async def untorn(self, command: Persist | Record) -> Any:
+        """Store, and let no cancellation tear it.
 
         When one comes, the command is obeyed again while the run is closed,
         and finds the call still going on.
         """
-        job = self.storing or asyncio.ensure_future(call())
+        job = self.storing or asyncio.ensure_future(staged(command).arun())
         self.storing = job
         try:
             return await asyncio.shield(job)
@@ -395,9 +395,10 @@ class LoopDriver:
         return backlog
 
     async def ask_saver(self, command: Fetch) -> Any:
+        method, args, _ = saver_call(command)
         if is_inline(command.saver):
-            return command.saver.get_tuple(command.config)
-        return await command.saver.aget_tuple(command.config)
+            return getattr(command.saver, method)(*args)
+        return await getattr(command.saver, f"a{method}")(*args)
 
     async def ask_saver_all(self, command: FetchAll) -> list[Any]:
         method, args, kwargs = saver_call(command)

@@ -23,11 +23,12 @@ from towpath.drive.common import (
     BACKLOG,
     WOKEN,
     Deadlines,
-    captured,
+    conclusion,
     dated,
     is_inline,
     runs_here,
     saver_call,
+    staged,
     stamp,
 )
 from towpath.errors import NodeCancelledError
@@ -36,6 +37,7 @@ from towpath.kernel.commands import (
     Closed,
     Fetch,
     FetchAll,
+    Finish,
     Flush,
     Launch,
     Persist,
@@ -276,16 +278,17 @@ class SyncDriver:
     def store(self, command: Persist | Record) -> None:
         """Store now, or behind the run; always in the order of the commands."""
         if command.how == "behind" and not is_inline(command.saver):
-            method, args, kwargs = saver_call(captured(command))
-            call = getattr(command.saver, method)
             backlog = self.backlog(make=True)
             assert backlog is not None
-            backlog.submit(lambda: call(*args, **kwargs))
+            backlog.submit(staged(command).run)
             return
         if (backlog := self.backlog()) is not None:
             backlog.flush()
-        method, args, kwargs = saver_call(command)
-        getattr(command.saver, method)(*args, **kwargs)
+        staged(command).run()
+
+    def finish(self, command: Finish) -> None:
+        if (rest := conclusion(command)) is not None:
+            rest.run()
 
     def backlog(self, *, make: bool = False) -> Backlog | None:
         """The backlog of this run, which is that of the run around it."""
@@ -307,7 +310,8 @@ class SyncDriver:
             backlog.flush()
 
     def ask_saver(self, command: Fetch) -> Any:
-        return command.saver.get_tuple(command.config)
+        method, args, _ = saver_call(command)
+        return getattr(command.saver, method)(*args)
 
     def ask_saver_all(self, command: FetchAll) -> list[Any]:
         method, args, kwargs = saver_call(command)
@@ -329,6 +333,7 @@ ORDERS: Final[dict[type, Callable[[SyncDriver, Any], Any]]] = {
     Persist: SyncDriver.persist,
     Record: SyncDriver.record,
     Flush: SyncDriver.flush,
+    Finish: SyncDriver.finish,
     Fetch: SyncDriver.ask_saver,
     FetchAll: SyncDriver.ask_saver_all,
     Recall: SyncDriver.recall,

@@ -78,6 +78,9 @@ def add_messages(
     return formatted(merged(coerced(left), coerced(right)), format)
 
 
+add_messages.pure = True  # type: ignore[attr-defined]  # see channels.binop.is_gentle
+
+
 def coerced(messages: Messages) -> list[BaseMessage]:
     """Whatever stands for messages as messages; each has an id afterwards."""
     several = messages if isinstance(messages, list) else [messages]

@@ -55,7 +55,9 @@ class Persist:
 
     Reply: `(id, ts)`, which the driver stamps on the checkpoint at once, also
     when it stores it later. `how`: `wait` until it is stored, store it behind
-    the run (`behind`), or only stamp it (`hold`).
+    the run (`behind`), or only stamp it (`hold`). `written` is what was written
+    to each channel since the parent, None where that does not tell all that may
+    have changed.
     """
 
     saver: Any
@@ -65,6 +67,7 @@ class Persist:
     versions: Mapping[str, Any]
     writes: LateWrites
     how: Literal["wait", "behind", "hold"]
+    written: Mapping[str, Sequence[Any] | None] | None = None
 
 
 @dataclass(slots=True)
@@ -87,10 +90,27 @@ class Flush:
 
 @dataclass(slots=True)
 class Fetch:
-    """Read one checkpoint. Reply: its `CheckpointTuple`, or None."""
+    """Read one checkpoint. Reply: its `CheckpointTuple`, or None.
+
+    `goes_on` says that what follows from it is going to be stored.
+    """
 
     saver: Any
     config: Config
+    goes_on: bool = False
+
+
+@dataclass(slots=True)
+class Finish:
+    """Nothing more follows from the checkpoint that `config` names.
+
+    `values` are those of its channels, to be compared with what was stored, if
+    the run has come to its end.
+    """
+
+    saver: Any
+    config: Config
+    values: Mapping[str, Any] | None
 
 
 @dataclass(slots=True)
@@ -166,6 +186,7 @@ Effect = (
     | Record
     | Flush
     | Fetch
+    | Finish
     | FetchAll
     | Recall
     | Remember

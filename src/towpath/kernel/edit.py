@@ -21,6 +21,7 @@ from towpath.errors import (
 )
 from towpath.kernel.commands import (
     Fetch,
+    Finish,
     Flush,
     Launch,
     Persist,
@@ -68,6 +69,7 @@ def bulk_update(
         config = yield from update(plan, req, updates)
         req.pinned = config["configurable"]["checkpoint_id"]
     yield Flush()
+    yield Finish(req.saver, req.place(req.pinned), None)
     return config
 
 
@@ -75,7 +77,7 @@ def update(
     plan: Plan, req: Request, updates: Sequence[StateUpdate]
 ) -> Program[dict[str, Any]]:
     """Apply the updates of one superstep."""
-    saved = yield Fetch(req.saver, req.place(req.pinned))
+    saved = yield Fetch(req.saver, req.place(req.pinned), goes_on=True)
     if saved is None:
         refuse_unknown(req)
     session = opened(plan, req, saved)

@@ -19,7 +19,7 @@ from towpath.errors import (
     GraphRecursionError,
     StalledJoinError,
 )
-from towpath.kernel.commands import Flush, Launch, Program
+from towpath.kernel.commands import Launch, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
 from towpath.kernel.settle import at_once, recall, settle, stand_in_of
@@ -65,12 +65,10 @@ def run(plan: Plan, req: Request) -> Program[Outcome]:
         raise
     except BaseException:
         if session is not None and session.saver is not None:
-            yield from session.release_held()
-            yield Flush()
+            yield from session.conclude(complete=False)
         raise
     if session.saver is not None:
-        yield from session.release_held()
-        yield Flush()
+        yield from session.conclude(complete=status == "done")
     value = told_output(session, status)
     if status != "done" and not req.nested:
         session.tell_lifecycle(

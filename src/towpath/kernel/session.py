@@ -10,7 +10,14 @@ from typing import Any
 
 from towpath.constants import ERROR, INTERRUPT, MISSING, RESUME
 from towpath.errors import SerializationError
-from towpath.kernel.commands import LateWrites, Persist, Program, Record
+from towpath.kernel.commands import (
+    Finish,
+    Flush,
+    LateWrites,
+    Persist,
+    Program,
+    Record,
+)
 from towpath.kernel.request import LIFECYCLE, Request, capable
 from towpath.plan import Plan
 from towpath.step.isolate import isolate
@@ -171,6 +178,7 @@ class Session:
             self.unsaved,
             late,
             self.how,
+            written(self.plan, state),
         )
         yield from self.put(command)
         state.step += 1
@@ -183,6 +191,7 @@ class Session:
                 command.config = self.held.config
             command.how = "hold"
             command.writes = ()
+            command.written = None  # other steps have written since the parent
             self.held, self.held_records = command, []
         else:
             self.unsaved = {}
@@ -237,6 +246,17 @@ class Session:
         for record in records:
             record.how = "wait"
             yield record
+
+    def conclude(self, *, complete: bool) -> Program[None]:
+        """Store what was kept back, and wait until everything is stored.
+
+        What a node changed in place and did not return belongs to the state only
+        when the run is complete: a task that runs again would change it twice.
+        """
+        yield from self.release_held()
+        yield Flush()
+        values = dict(self.state.stored) if complete else None
+        yield Finish(self.saver, self.req.place(self.state.id), values)
 
     # -- what is told -------------------------------------------------------
 
@@ -323,6 +343,14 @@ class Session:
         """Tell that a static breakpoint stopped the run; the outermost one tells."""
         if not self.req.nested:
             self.tell("updates", {INTERRUPT: ()})
+
+
+def written(plan: Plan, state: State) -> Mapping[str, Sequence[Any] | None] | None:
+    """What the last step wrote; None for keys whose reducer may have done more."""
+    known: Mapping[str, Sequence[Any] | None] | None = state.written
+    if known is None or plan.unsure.isdisjoint(known):
+        return known
+    return {key: None if key in plan.unsure else known[key] for key in known}
 
 
 def text_of(error: BaseException | None) -> str:

@@ -111,7 +111,7 @@ def take_outside(
 
 def load(req: Request) -> Program[tuple[Any, bool]]:
     """The checkpoint to go on from, and whether its thread has passed it."""
-    saved = yield Fetch(req.saver, req.place(req.pinned))
+    saved = yield Fetch(req.saver, req.place(req.pinned), goes_on=True)
     if saved is None:
         refuse_unknown(req)
         return None, False

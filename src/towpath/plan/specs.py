@@ -143,6 +143,7 @@ class Plan:
     cells: Mapping[str, BaseChannel[Any, Any, Any]] = field(default_factory=dict)
     plain: frozenset[str] = frozenset()
     untracked: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
     validate: Callable[[str, Any], Any] | None = None
     interrupt_before: frozenset[str] | str = frozenset()
     interrupt_after: frozenset[str] | str = frozenset()

@@ -45,5 +45,8 @@ def tables(
         ),
         "signals": signals,
         "cells": {k: channel for k, channel in channels.items() if k not in signals},
+        "unsure": frozenset(
+            key for key, channel in channels.items() if not channel.folds_purely
+        ),
         "plain": frozenset(k for k in keys if kinds.get(k) is LastValue),
     }

@@ -36,6 +36,7 @@ def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
                 grouped[name].append(value)
             else:
                 grouped[name] = [value]
+    state.written = None if state.changed else grouped
     updated = fold(plan, state, grouped, tasks, version)
     if on or state.on:
         switch(state, on, version, counts=counts)

@@ -37,7 +37,8 @@ class State:
     the other channels that must be told when a step does not write them; the
     keys whose values are built-in containers are `containers`; `stored` is
     the checkpoint form of every channel that has a version; `changed` the
-    channels that changed since the last call of `to_checkpoint`.
+    channels that changed since the last call of `to_checkpoint`, and `written`
+    what was written to channels since, if that was one step's writes.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class State:
         "updated",
         "values",
         "versions",
+        "written",
     )
 
     def __init__(
@@ -76,6 +78,7 @@ class State:
         self.changed: set[str] = set()
         self.id = ""
         self.carried: Mapping[str, str] = {}
+        self.written: Mapping[str, list[Any]] | None = None
 
 
 def open_state(

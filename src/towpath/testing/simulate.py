@@ -37,7 +37,7 @@ from typing import Any
 
 from towpath.call.attempt import attempt, awaiting, entered, run_blocking
 from towpath.call.scope import RunScope, TaskContext
-from towpath.drive.common import limits, runs_here
+from towpath.drive.common import limits, runs_here, staged
 from towpath.errors import NodeCancelledError
 from towpath.kernel.commands import (
     Alarm,
@@ -46,6 +46,7 @@ from towpath.kernel.commands import (
     Expired,
     Fetch,
     FetchAll,
+    Finish,
     Flush,
     Launch,
     Persist,
@@ -107,6 +108,7 @@ class SimulatedDriver:
             Persist: self.persist,
             Record: self.store,
             Flush: lambda _: self.backlog.flush(),
+            Finish: simulation.finish,
             Fetch: simulation.fetch,
             FetchAll: simulation.fetch,
             Recall: lambda c: c.cache.get(c.keys),
@@ -407,7 +409,7 @@ class SimulatedDriver:
             self.backlog.submit(command)
         else:
             self.backlog.flush()
-            self.simulation.store(command)
+            self.simulation.store(command, staged(command))
 
 
 async def in_place(job: Callable[[], Any]) -> Any:

@@ -17,8 +17,8 @@ from types import coroutine
 from typing import Any, Final
 
 from towpath.constants import CONF, NULL_TASK_ID
-from towpath.drive.common import BACKLOG, captured, saver_call
-from towpath.kernel.commands import Fetch, FetchAll, Persist, Record
+from towpath.drive.common import BACKLOG, conclusion, saver_call, staged
+from towpath.kernel.commands import Fetch, FetchAll, Finish, Persist, Record
 from towpath.step.interrupts import is_done
 from towpath.step.tasks import Task
 
@@ -192,15 +192,24 @@ class Simulation:
             raise Crash
         commands.append(type(command).__name__)
 
-    def store(self, command: Persist | Record) -> None:
+    def store(self, command: Persist | Record, job: Any) -> None:
         """Make a storage call, unless it is one that fails."""
         journal = self.journal
         journal.stores += 1
         if journal.stores - 1 in self.faults.stores:
             raise DiskError("the disk is full")
-        method, args, kwargs = saver_call(command)
-        getattr(command.saver, method)(*args, **kwargs)
+        job.run()
         journal.note(command)
+
+    def finish(self, command: Finish) -> None:
+        """Store what is left at the end of a run, unless that fails."""
+        if (rest := conclusion(command)) is None:
+            return
+        journal = self.journal
+        journal.stores += 1
+        if journal.stores - 1 in self.faults.stores:
+            raise DiskError("the disk is full")
+        rest.run()
 
     def fetch(self, command: Fetch | FetchAll) -> Any:
         """Read from a saver, unless it is a read that fails."""
@@ -227,20 +236,20 @@ class Backlog:
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
-        self.calls: deque[Persist | Record] = deque()
+        self.calls: deque[tuple[Persist | Record, Any]] = deque()
         self.error: BaseException | None = None
 
     def submit(self, command: Persist | Record) -> None:
         while len(self.calls) >= BACKLOG:
             self.store_next()
         self.check()
-        self.calls.append(captured(command))
+        self.calls.append((command, staged(command)))
 
     def store_next(self) -> None:
-        command = self.calls.popleft()
+        command, job = self.calls.popleft()
         if self.error is None:
             try:
-                self.simulation.store(command)
+                self.simulation.store(command, job)
             except BaseException as error:
                 self.error = error
 
