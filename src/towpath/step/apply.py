@@ -24,6 +24,7 @@ def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
     if len(tasks) > 1:
         tasks = in_fold_order(tasks)
     version = state.bump(state.top, None)
+    committed = not state.changed
     counts = consume(plan, state, tasks, version)
     signals = plan.signals
     on: set[str] = set()
@@ -36,7 +37,7 @@ def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
                 grouped[name].append(value)
             else:
                 grouped[name] = [value]
-    state.written = None if state.changed else grouped
+    state.written = grouped if committed else None
     updated = fold(plan, state, grouped, tasks, version)
     if on or state.on:
         switch(state, on, version, counts=counts)
