@@ -52,6 +52,12 @@ class Query:
     args: Sequence[Any] = ()
     many: bool = False
     """Run it once for each of `args`; there are no rows then."""
+    lock: str | None = None
+    """A thread whose other writers wait, from before this statement to the end.
+
+    Two statements that number cells of one space at once would choose the same
+    numbers. A database with one writer at a time has nothing to do for it.
+    """
 
     def __iter__(self) -> Generator[Query, list[Row], list[Row]]:
         rows = yield self
@@ -126,7 +132,9 @@ def span(space: int) -> tuple[int, int]:
 def new_space(thread: str, ns: str) -> Program[int]:
     """Add a namespace of a thread; return its number."""
     [(space,)] = yield from Query(
-        "INSERT INTO towpath_spaces (thread, ns) VALUES (?, ?) RETURNING id",
+        # Writes come without a lock, so another process may have made it just now.
+        "INSERT INTO towpath_spaces (thread, ns) VALUES (?, ?)"
+        " ON CONFLICT (thread, ns) DO UPDATE SET ns = excluded.ns RETURNING id",
         (thread, ns),
     )
     return int(space)
@@ -151,10 +159,13 @@ def unpack_counts(cells: bytes) -> tuple[dict[str, int], dict[str, int]]:
     return own, loose
 
 
-def sweep(space: int) -> Program[int]:
-    """Delete the cells of a space that no checkpoint needs; return how many."""
+def sweep(space: int, thread: str | None = None) -> Program[int]:
+    """Delete the cells of a space that no checkpoint needs; return how many.
+
+    `thread` is named where its writers are not made to wait already.
+    """
     rows = yield from Query(
-        "SELECT cells FROM towpath_checkpoints WHERE space = ?", (space,)
+        "SELECT cells FROM towpath_checkpoints WHERE space = ?", (space,), lock=thread
     )
     first, last = span(space)
     live = {first | count for (cells,) in rows for count in _counts(cells)}

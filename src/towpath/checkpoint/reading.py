@@ -47,10 +47,12 @@ _SELECT = (
 
 def latest(address: Address) -> Program[Stored | None]:
     """Fetch the checkpoint of an address, or the newest of its space."""
-    where, args = " WHERE s.thread = ? AND s.ns = ?", [*address.space]
-    if address.id is not None:
-        where, args = where + " AND c.id = ?", [*args, address.id]
-    rows = yield from Query(f"{_SELECT}{where} ORDER BY c.id DESC LIMIT 1", args)
+    # Without a sort, which a database that has no statistics yet might do over all
+    # checkpoints of the thread.
+    newest = "(SELECT max(k.id) FROM towpath_checkpoints k WHERE k.space = s.id)"
+    wanted, args = (newest, []) if address.id is None else ("?", [address.id])
+    where = f" WHERE c.id = {wanted} AND s.thread = ? AND s.ns = ?"
+    rows = yield from Query(f"{_SELECT}{where}", [*args, *address.space])
     found = [_stored(row) for row in rows]
     yield from _fill(found)
     return found[0] if found else None

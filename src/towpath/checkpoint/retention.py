@@ -17,7 +17,9 @@ from towpath.checkpoint.record import Cell
 
 def _spaces(thread: str) -> Program[list[int]]:
     rows = yield from Query(
-        "SELECT id FROM towpath_spaces WHERE thread = ? ORDER BY id", (thread,)
+        "SELECT id FROM towpath_spaces WHERE thread = ? ORDER BY id",
+        (thread,),
+        lock=thread,
     )
     return [space for (space,) in rows]
 
@@ -47,7 +49,9 @@ def copy_thread(source: str, target: str) -> Program[None]:
     if (yield from _spaces(target)):
         raise ValueError(f"thread `{target}` is not empty")
     rows = yield from Query(
-        "SELECT id, ns FROM towpath_spaces WHERE thread = ? ORDER BY id", (source,)
+        "SELECT id, ns FROM towpath_spaces WHERE thread = ? ORDER BY id",
+        (source,),
+        lock=source,
     )
     for old, ns in rows:
         new = yield from new_space(target, ns)
@@ -95,12 +99,16 @@ def prune(threads: Sequence[str]) -> Program[None]:
 
 def delete_where(doomed: Callable[[Cell], bool]) -> Program[None]:
     """Delete the checkpoints whose metadata is doomed, of all threads."""
-    rows = yield from Query("SELECT space, id, meta_tag, meta FROM towpath_checkpoints")
-    keys = [(space, at) for space, at, tag, meta in rows if doomed((tag, meta))]
+    rows = yield from Query(
+        "SELECT c.space, c.id, s.thread, c.meta_tag, c.meta"
+        " FROM towpath_checkpoints c JOIN towpath_spaces s ON s.id = c.space"
+    )
+    found = [(*key, thread) for *key, thread, tag, meta in rows if doomed((tag, meta))]
+    keys = [(space, at) for space, at, _ in found]
     for sql in (
         "DELETE FROM towpath_checkpoints WHERE space = ? AND id = ?",
         "DELETE FROM towpath_writes WHERE space = ? AND checkpoint = ?",
     ):
         yield Query(sql, keys, many=True)
-    for space in {space for space, _ in keys}:
-        yield from sweep(space)
+    for space, thread in sorted({(space, thread) for space, _, thread in found}):
+        yield from sweep(space, thread)

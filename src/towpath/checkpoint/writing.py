@@ -120,6 +120,7 @@ def _ground(thread: str, ns: str, parent: str | None) -> Program[_Ground]:
         " LEFT JOIN towpath_checkpoints c ON c.space = s.id AND c.id = ?"
         " WHERE s.thread = ? AND s.ns = ?",
         (parent, thread, ns),
+        lock=thread,
     )
     if not rows:
         return _Ground(None, None)
