@@ -459,6 +459,18 @@ class LeaseLostError(PersistenceError):
     code = "TP-505"
 
 
+class MissingExtraError(PersistenceError, ImportError):
+    """A saver or store needs packages that are not installed."""
+
+    code = "TP-506"
+
+    def __init__(self, extra: str, missing: ImportError) -> None:
+        super().__init__(
+            f"`{missing.name}` is not installed",
+            hint=f"pip install 'towpath[{extra}]'",
+        )
+
+
 # -- 6xx: usage and configuration ---------------------------------------------
 
 

@@ -48,6 +48,19 @@ class TestSqliteConnection(SaverConformance):
         connection.close()
 
 
+class TestPostgres(SaverConformance):
+    @pytest.fixture(autouse=True)
+    def _database(self, postgres):
+        self.dsn = postgres
+
+    @contextmanager
+    def open(self) -> Iterator[BaseCheckpointSaver]:
+        from towpath.checkpoint.postgres import PostgresSaver
+
+        with PostgresSaver.from_conn_string(self.dsn) as saver:
+            yield saver
+
+
 class Minimal(InMemorySaver):
     """A saver that leaves out what it need not have."""
 

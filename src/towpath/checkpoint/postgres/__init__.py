@@ -1,0 +1,36 @@
+"""Checkpoints in Postgres, through psycopg 3 and its pool."""
+
+from __future__ import annotations
+
+from towpath.checkpoint.base import (
+    WRITES_IDX_MAP,
+    BaseCheckpointSaver,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    SerializerProtocol,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
+)
+from towpath.errors import MissingExtraError
+
+try:
+    from towpath.checkpoint.postgres.saver import AsyncConn, Conn, PostgresSaver
+except ModuleNotFoundError as missing:
+    raise MissingExtraError("postgres", missing) from missing
+
+__all__ = (
+    "WRITES_IDX_MAP",
+    "AsyncConn",
+    "BaseCheckpointSaver",
+    "Checkpoint",
+    "CheckpointMetadata",
+    "CheckpointTuple",
+    "Conn",
+    "DeltaChannelHistory",
+    "PostgresSaver",
+    "SerializerProtocol",
+    "get_checkpoint_id",
+    "get_checkpoint_metadata",
+)

@@ -1,0 +1,9 @@
+"""`AsyncPostgresSaver`, the peer's name for the async colour of `PostgresSaver`."""
+
+from __future__ import annotations
+
+from towpath.checkpoint.postgres.saver import PostgresSaver
+
+
+class AsyncPostgresSaver(PostgresSaver):
+    """`PostgresSaver`, whose async methods need no class of their own."""
