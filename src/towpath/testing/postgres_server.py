@@ -62,19 +62,44 @@ class PostgresServer:
             yield server
 
     def new_schema(self) -> str:
-        """Make a schema, and return a connection string whose tables lie in it."""
+        """Make a schema, and return a connection string whose tables lie in it.
+
+        Its connections bear the name of the schema, see `sessions`.
+        """
         schema = next(self._schemas)
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(f"CREATE SCHEMA {schema}".encode())
         known = conninfo_to_dict(self.dsn).get("options") or ""
-        return make_conninfo(self.dsn, options=f"{known} -csearch_path={schema}")
+        options = f"{known} -csearch_path={schema}".strip()
+        return make_conninfo(self.dsn, options=options, application_name=schema)
+
+    def sessions(self, dsn: str) -> list[str]:
+        """Return the states of the connections of a schema that are open."""
+        with psycopg.connect(self.dsn) as connection:
+            rows = connection.execute(
+                "SELECT state FROM pg_stat_activity WHERE application_name = %s",
+                [_schema(dsn)],
+            )
+            return [state for (state,) in rows]
+
+    def end_sessions(self, dsn: str) -> None:
+        """Have the server end the connections of a schema."""
+        with psycopg.connect(self.dsn) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE application_name = %s",
+                [_schema(dsn)],
+            )
 
     def drop(self, dsn: str) -> None:
-        """Drop the schema of a connection string, and all connections to it."""
-        schema = str(conninfo_to_dict(dsn)["options"]).rpartition("=")[2]
+        """Drop the schema of a connection string."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute("SET client_min_messages = warning")
-            connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
+            connection.execute(f"DROP SCHEMA {_schema(dsn)} CASCADE".encode())
+
+
+def _schema(dsn: str) -> str:
+    return str(conninfo_to_dict(dsn)["application_name"])
 
 
 class OwnServer(PostgresServer):

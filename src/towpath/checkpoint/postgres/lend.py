@@ -19,6 +19,7 @@ from contextlib import (
     suppress,
 )
 from typing import Any, Final, NamedTuple, Protocol
+from weakref import WeakSet
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -235,7 +236,7 @@ class AsyncLone:
 
 class _Kept(NamedTuple):
     pool: AsyncConnectionPool[Any]
-    keeper: AsyncGenerator[None, None]
+    keeper: AsyncGenerator[AsyncConnectionPool[Any], None]
     """Closes the pool when it is closed itself."""
 
 
@@ -261,13 +262,9 @@ class LoopPools:
         loop = asyncio.get_running_loop()
         if loop not in self._kept:
             self._kept = {at: x for at, x in self._kept.items() if not at.is_closed()}
-            pool = AsyncConnectionPool[Any](
-                self._target, kwargs=SETTINGS, **self._options.arguments()
-            )
             # A loop closes the generators that are under way before it ends.
-            keeper = _keep(pool)
-            self._kept[loop] = _Kept(pool, keeper)
-            await anext(keeper)
+            keeper = _keep(self._target, self._options)
+            self._kept[loop] = _Kept(await anext(keeper), keeper)
         pool = self._kept[loop].pool
         if pool.closed:
             await pool.open()
@@ -293,11 +290,28 @@ class LoopPools:
         task.add_done_callback(self._closing.discard)
 
 
-async def _keep(pool: AsyncConnectionPool[Any]) -> AsyncGenerator[None, None]:
+async def _keep(
+    target: str, options: PoolOptions
+) -> AsyncGenerator[AsyncConnectionPool[Any], None]:
+    """Yield a pool, and close it when the generator is closed."""
+    opened = WeakSet[psycopg.AsyncConnection[Any]]()
+
+    async def note(connection: psycopg.AsyncConnection[Any]) -> None:
+        opened.add(connection)
+
+    pool = AsyncConnectionPool[Any](
+        target, kwargs=SETTINGS, configure=note, **options.arguments()
+    )
     try:
-        yield
+        yield pool
     finally:
-        await pool.close()
+        try:
+            await pool.close()
+        finally:
+            # A loop that ends has cancelled the pool's tasks, whose end `close`
+            # wants to see before it closes anything.
+            for connection in opened:
+                await connection.close()
 
 
 # What a caller opened
