@@ -37,13 +37,13 @@ def postgres(postgres_server: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture
 def own_server() -> Iterator[OwnServer]:
-    """A server of the test's own, which it may stop and start."""
+    """A server of the test's own, which it may stop, crash and start."""
     if find_spec("psycopg") is None:
         pytest.skip("psycopg is not installed: pip install 'towpath[postgres]'")
     from towpath.testing.postgres_server import NoServerError, OwnServer
 
     try:
-        opened = OwnServer.opened()
+        opened = OwnServer.opened(durable=True)
         with opened as server:
             yield server
     except NoServerError as none:

@@ -153,6 +153,10 @@ class OwnServer(PostgresServer):
             self._process = subprocess.Popen(  # noqa: S603 - a program of the wheel
                 command, stdout=log, stderr=log, **self._account
             )
+        self._wait()
+
+    def _wait(self) -> None:
+        assert self._process is not None
         deadline = time.monotonic() + _START_S_MAX
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:

@@ -18,8 +18,8 @@ class Wire:
     """Passes bytes between clients and a server, both ways.
 
     `trips` counts how often a client spoke after the server did. `before` and
-    `after` look at what a client sends: the wire is cut once, in place of passing
-    it on or right after that.
+    `after` look at what a client sends: the wire is cut in place of passing it on or
+    right after that, once or `always`.
     """
 
     def __init__(self, dsn: str) -> None:
@@ -27,6 +27,7 @@ class Wire:
         self.cuts = 0
         self.before: Cut | None = None
         self.after: Cut | None = None
+        self.always = False
         self._server = _address(dsn)
         self._listener = socket.create_server(("127.0.0.1", 0))
         port = self._listener.getsockname()[1]
@@ -76,13 +77,15 @@ class Wire:
         cut = getattr(self, when)
         if cut is None or not cut(sent):
             return False
-        setattr(self, when, None)
+        if not self.always:
+            setattr(self, when, None)
         self.cuts += 1
         return True
 
 
 def _wait_for_answer(server: socket.socket) -> None:
     """Wait until the server did what it was told; nobody hears of it."""
+    server.sendall(b"S\0\0\0\4")  # Sync: it answers at once
     server.recv(1 << 20)
 
 

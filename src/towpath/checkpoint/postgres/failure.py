@@ -36,13 +36,23 @@ _TOPICS: Final = (
 """By the first characters of an SQLSTATE, the more exact first."""
 
 
-def may_pass(error: Exception, connection: Any) -> bool:
-    """Tell whether another attempt, on another connection, may succeed.
+class UndecidedError(psycopg.OperationalError):
+    """The server has not finished a transaction whose connection was lost."""
 
-    `connection` is what the attempt had, None if it got none.
-    """
-    if connection is None or not isinstance(error, psycopg.Error):
+
+def is_unreachable(error: Exception) -> bool:
+    """Tell whether an error is that no connection could be made."""
+    return isinstance(error, psycopg.OperationalError) and not isinstance(
+        error, (PoolClosed, PoolTimeout)
+    )
+
+
+def may_pass(error: Exception, connection: Any) -> bool:
+    """Tell whether another attempt may succeed where one on `connection` failed."""
+    if not isinstance(error, psycopg.Error):
         return False
+    if isinstance(error, UndecidedError):
+        return True
     state = error.sqlstate
     if state is None:
         return bool(connection.closed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
@@ -19,11 +20,10 @@ from contextlib import (
     suppress,
 )
 from typing import Any, Final, NamedTuple, Protocol
-from weakref import WeakSet
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from psycopg_pool import AsyncConnectionPool, ConnectionPool
+from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from towpath.errors import PersistenceError
 
@@ -32,9 +32,16 @@ SETTINGS: Final[dict[str, Any]] = {
     "prepare_threshold": None,
 }
 
+_IDLE_S_MAX: Final = 600.0
+"""How long an unused connection is kept at least."""
+
 
 class Lender(Protocol):
     """Lends connections to blocking callers."""
+
+    @property
+    def patience_s(self) -> float:
+        """How long a caller goes on when connecting fails."""
 
     def lend(self) -> AbstractContextManager[Any]:
         """Lend a connection; of a transaction that fails nothing is left."""
@@ -48,6 +55,10 @@ class Lender(Protocol):
 
 class AsyncLender(Protocol):
     """Lends connections to the tasks of event loops."""
+
+    @property
+    def patience_s(self) -> float:
+        """How long a caller goes on when connecting fails."""
 
     def lend(self) -> AbstractAsyncContextManager[Any]:
         """Async twin of `Lender.lend`."""
@@ -85,6 +96,8 @@ class PoolOptions(NamedTuple):
 class Direct:
     """Opens a connection for each caller, so that failures are told at once."""
 
+    patience_s = 0.0
+
     def __init__(self, target: str) -> None:
         self._target = target
 
@@ -102,6 +115,8 @@ class Direct:
 
 class Pooled:
     """Lends from a pool."""
+
+    patience_s = 0.0  # the pool has some itself
 
     def __init__(self, pool: ConnectionPool[Any], *, owned: bool) -> None:
         self._pool = pool
@@ -129,6 +144,8 @@ class Pooled:
 
 class Lone:
     """Lends the one connection that the caller opened, to one at a time."""
+
+    patience_s = 0.0
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -163,6 +180,8 @@ class Lone:
 class AsyncDirect:
     """Async twin of `Direct`."""
 
+    patience_s = 0.0
+
     def __init__(self, target: str) -> None:
         self._target = target
 
@@ -185,6 +204,8 @@ class AsyncDirect:
 class AsyncPooled:
     """Lends from the pool that the caller opened."""
 
+    patience_s = 0.0  # the pool has some itself
+
     def __init__(self, pool: AsyncConnectionPool[Any]) -> None:
         self._pool = pool
 
@@ -203,6 +224,8 @@ class AsyncPooled:
 
 class AsyncLone:
     """Async twin of `Lone`."""
+
+    patience_s = 0.0
 
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
         self._connection = connection
@@ -234,9 +257,68 @@ class AsyncLone:
         """It is the caller's."""
 
 
+class LoopPool:
+    """The connections of one event loop.
+
+    Not a pool of psycopg's: that has tasks of its own, which go on connecting when
+    `asyncio.run` cancels them at its end, and hang it.
+    """
+
+    def __init__(self, target: str, options: PoolOptions) -> None:
+        self._target = target
+        self._options = options
+        self._turns = asyncio.Semaphore(options.size_max)
+        self._idle: list[tuple[float, psycopg.AsyncConnection[Any]]] = []
+        """Connections and since when, the last used one at the end."""
+        self._closed = False
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        await self._wait_for_turn()
+        try:
+            connection = await self._take()
+            try:
+                yield connection
+            except BaseException:
+                # Whatever it is in the middle of, the server rolls it back.
+                await connection.close()
+                raise
+            await self._give_back(connection)
+        finally:
+            self._turns.release()
+
+    async def _wait_for_turn(self) -> None:
+        timeout_s = self._options.timeout_s
+        try:
+            async with asyncio.timeout(timeout_s if self._turns.locked() else None):
+                await self._turns.acquire()
+        except TimeoutError as error:
+            message = f"all connections were busy for {timeout_s:g} s"
+            raise PoolTimeout(message) from error
+
+    async def _take(self) -> psycopg.AsyncConnection[Any]:
+        if self._idle:
+            return self._idle.pop()[1]
+        return await psycopg.AsyncConnection[Any].connect(self._target, **SETTINGS)
+
+    async def _give_back(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        now = time.monotonic()
+        self._idle.append((now, connection))
+        while self._idle and (self._closed or self._idle[0][0] < now - _IDLE_S_MAX):
+            await self._idle.pop(0)[1].close()
+
+    async def renew(self) -> None:
+        while self._idle:
+            await self._idle.pop()[1].close()
+
+    async def close(self) -> None:
+        self._closed = True
+        await self.renew()
+
+
 class _Kept(NamedTuple):
-    pool: AsyncConnectionPool[Any]
-    keeper: AsyncGenerator[AsyncConnectionPool[Any], None]
+    pool: LoopPool
+    keeper: AsyncGenerator[LoopPool, None]
     """Closes the pool when it is closed itself."""
 
 
@@ -248,27 +330,27 @@ class LoopPools:
         self._options = options
         self._kept: dict[asyncio.AbstractEventLoop, _Kept] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self.patience_s = options.timeout_s
 
     @asynccontextmanager
     async def lend(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         pool = await self._pool()
-        async with pool.connection() as connection:
+        async with pool.lend() as connection:
             yield connection
 
     async def renew(self) -> None:
-        await (await self._pool()).check()
+        await (await self._pool()).renew()
 
-    async def _pool(self) -> AsyncConnectionPool[Any]:
+    async def _pool(self) -> LoopPool:
         loop = asyncio.get_running_loop()
-        if loop not in self._kept:
+        kept = self._kept.get(loop)
+        if kept is None:
             self._kept = {at: x for at, x in self._kept.items() if not at.is_closed()}
+            pool = LoopPool(self._target, self._options)
             # A loop closes the generators that are under way before it ends.
-            keeper = _keep(self._target, self._options)
-            self._kept[loop] = _Kept(await anext(keeper), keeper)
-        pool = self._kept[loop].pool
-        if pool.closed:
-            await pool.open()
-        return pool
+            kept = self._kept[loop] = _Kept(pool, _keep(pool))
+            await anext(kept.keeper)
+        return kept.pool
 
     async def aclose(self) -> None:
         kept = self._kept.pop(asyncio.get_running_loop(), None)
@@ -290,28 +372,11 @@ class LoopPools:
         task.add_done_callback(self._closing.discard)
 
 
-async def _keep(
-    target: str, options: PoolOptions
-) -> AsyncGenerator[AsyncConnectionPool[Any], None]:
-    """Yield a pool, and close it when the generator is closed."""
-    opened = WeakSet[psycopg.AsyncConnection[Any]]()
-
-    async def note(connection: psycopg.AsyncConnection[Any]) -> None:
-        opened.add(connection)
-
-    pool = AsyncConnectionPool[Any](
-        target, kwargs=SETTINGS, configure=note, **options.arguments()
-    )
+async def _keep(pool: LoopPool) -> AsyncGenerator[LoopPool, None]:
     try:
         yield pool
     finally:
-        try:
-            await pool.close()
-        finally:
-            # A loop that ends has cancelled the pool's tasks, whose end `close`
-            # wants to see before it closes anything.
-            for connection in opened:
-                await connection.close()
+        await pool.close()
 
 
 # What a caller opened

@@ -218,7 +218,7 @@ def _run(lender: Lender, work: Work[R]) -> R:
             with lender.lend() as connection, _pipeline(connection):
                 return obey(work.steps(connection))
         except _FAILURES as error:
-            time.sleep(work.pause_after(error))
+            time.sleep(work.pause_after(error, lender.patience_s))
         lender.renew()
 
 
@@ -228,7 +228,7 @@ async def _arun(lender: AsyncLender, work: Work[R]) -> R:
             async with lender.lend() as connection, _apipeline(connection):
                 return await obey_async(work.steps(connection))
         except _FAILURES as error:
-            await asyncio.sleep(work.pause_after(error))
+            await asyncio.sleep(work.pause_after(error, lender.patience_s))
         await lender.renew()
 
 

@@ -23,7 +23,6 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
-import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
@@ -33,7 +32,12 @@ from towpath.checkpoint.postgres.dialect import (
     lock_number,
     translate,
 )
-from towpath.checkpoint.postgres.failure import explain, may_pass
+from towpath.checkpoint.postgres.failure import (
+    UndecidedError,
+    explain,
+    is_unreachable,
+    may_pass,
+)
 from towpath.checkpoint.programs import Program, Query, Row
 
 R = TypeVar("R")
@@ -51,12 +55,9 @@ WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _LOCK: Final = "SELECT pg_advisory_xact_lock(%b), pg_current_xact_id()::text"
 _STATUS: Final = "SELECT pg_xact_status(%b::xid8)"
 
-_PAUSES_S: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
-"""Before each further attempt."""
-
-
-class UndecidedError(psycopg.OperationalError):
-    """The server has not finished a transaction whose connection was lost."""
+_ATTEMPTS_MAX: Final = 7
+_PAUSE_S: Final = 0.05
+_PAUSE_S_MAX: Final = 1.0
 
 
 class Work(Generic[R]):
@@ -66,6 +67,7 @@ class Work(Generic[R]):
         self._make = make
         self._begin = begin
         self._failures = 0
+        self._waited_s = 0.0
         self._connection: Any = None
         self._locked: Any = None
         """The cursor that took a lock."""
@@ -91,18 +93,27 @@ class Work(Generic[R]):
             yield partial(self._cursor().execute, "COMMIT")
         return self._result
 
-    def pause_after(self, error: Exception) -> float:
+    def pause_after(self, error: Exception, patience_s: float) -> float:
         """Return how many seconds to wait before the next attempt.
+
+        Where there was no connection, for `patience_s` in all.
 
         Raises:
             PersistenceError: another attempt would be no better, or was not.
         """
         self._failures += 1
         connection, self._connection = self._connection, None
-        passes = isinstance(error, UndecidedError) or may_pass(error, connection)
-        if not passes or self._failures > len(_PAUSES_S):
+        if connection is None:
+            goes_on = self._waited_s < patience_s and is_unreachable(error)
+        else:
+            goes_on = self._failures < _ATTEMPTS_MAX and may_pass(error, connection)
+        if not goes_on:
             raise explain(error) from error
-        return _PAUSES_S[self._failures - 1]
+        pause_s = min(_PAUSE_S * self._failures**2, _PAUSE_S_MAX)
+        if connection is not None and self._failures == 1:
+            pause_s = 0.0  # it was lost long ago, as a rule
+        self._waited_s += pause_s
+        return pause_s
 
     def _cursor(self) -> Any:
         # Statements under way do not share a cursor: it would mix their rows.
