@@ -6,6 +6,7 @@ import copy
 from contextlib import ExitStack
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,11 +45,37 @@ class Naive:
         self.writes: dict[str, list[tuple[str, str, Any]]] = {}
 
 
+def embedded(stack):
+    return [InMemorySaver(), stack.enter_context(SqliteSaver(":memory:"))]
+
+
 @settings(max_examples=60, deadline=None)
 @given(steps)
 def test_any_history_reads_as_if_everything_had_been_copied(history):
+    check(history, embedded)
+
+
+@pytest.mark.slow
+def test_so_it_does_in_postgres(postgres):
+    from towpath.checkpoint.postgres import PostgresSaver
+
+    with PostgresSaver(postgres) as saver:
+
+        def emptied(stack):
+            stack.callback(saver.delete_thread, "t")
+            return [saver]
+
+        @settings(max_examples=15, deadline=None)
+        @given(steps)
+        def law(history):
+            check(history, emptied)
+
+        law()
+
+
+def check(history, open_savers):
     with ExitStack() as stack:
-        savers = [InMemorySaver(), stack.enter_context(SqliteSaver(":memory:"))]
+        savers = open_savers(stack)
         naive, order, counter = Naive(), [], 0
         for on, changed, emptied, honest, written in history:
             parent = order[on % len(order)] if order else None

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -386,6 +387,36 @@ def test_the_database_is_sqlite(towpath):
     towpath.run("straight", {"count": 1}, "t", "--db", "x.db")
     with closing(sqlite3.connect("x.db")) as connection:
         assert ("ok",) == connection.execute("pragma integrity_check").fetchone()
+
+
+def as_address(dsn):
+    """Write a connection string as an address, with a password to hide."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    known = conninfo_to_dict(dsn)
+    place = {name: known[name] for name in ("host", "port", "options") if name in known}
+    user = f"{known['user']}:secret"
+    return f"postgresql://{user}@/{known['dbname']}?{urlencode(place, quote_via=quote)}"
+
+
+def test_a_server_may_keep_the_threads(towpath, postgres):
+    address = as_address(postgres)
+    ran = towpath.run("asking", {"count": 1}, "t", "--db", address)
+    assert 3 == ran.exit_code
+    assert "secret" not in ran.output
+    shown = towpath("threads", "--db", address, "--json")
+    assert [("t", "waiting")] == [
+        (one["id"], one["status"])
+        for one in map(json.loads, shown.output.splitlines())
+    ]
+
+
+def test_a_server_that_is_not_there_is_a_problem(towpath):
+    pytest.importorskip("psycopg")
+    ran = towpath("threads", "--db", "postgresql://x:secret@127.0.0.1:1/x")
+    assert 2 == ran.exit_code
+    assert "hint: is the server running" in ran.output
+    assert "secret" not in ran.output
 
 
 @pytest.mark.slow

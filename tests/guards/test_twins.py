@@ -8,6 +8,7 @@ import pytest
 
 from towpath.checkpoint.base import BaseCheckpointSaver
 from towpath.checkpoint.memory import InMemorySaver
+from towpath.checkpoint.sql import SqlSaver
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.graph.state import CompiledStateGraph
 from towpath.pregel import Pregel
@@ -17,6 +18,7 @@ CLASSES = (
     CompiledStateGraph,
     BaseCheckpointSaver,
     InMemorySaver,
+    SqlSaver,
     SqliteSaver,
 )
 VERBS = {

@@ -1,4 +1,4 @@
-"""What the recipes share: two colours of run, two savers, small graphs."""
+"""What the recipes share: two colours of run, three savers, small graphs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,18 @@ def colour(request: pytest.FixtureRequest) -> Iterator[Colour]:
         yield colour
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    """Keep threads in memory, and in a database."""
+    """Keep threads in memory, in a file, and on a server."""
     if request.param == "memory":
         yield InMemorySaver()
         return
-    with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as sqlite:
-        yield sqlite
+    if request.param == "postgres":
+        dsn = request.getfixturevalue("postgres")
+        from towpath.checkpoint.postgres import PostgresSaver
+
+        opened: Any = PostgresSaver(dsn)
+    else:
+        opened = SqliteSaver.from_conn_string(str(tmp_path / "threads.db"))
+    with opened as database:
+        yield database

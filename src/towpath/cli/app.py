@@ -23,7 +23,12 @@ from towpath.cli.plain import to_json
 from towpath.cli.problem import Problem, nearest
 from towpath.cli.run import Request, ordered
 from towpath.cli.session import Session, open_graph
-from towpath.cli.storage import open_saver, require_thread, threads
+from towpath.cli.storage import (
+    open_saver,
+    require_thread,
+    threads,
+    without_password,
+)
 from towpath.cli.tally import Tally
 from towpath.cli.view import (
     JsonView,
@@ -96,7 +101,7 @@ db_option = click.option(
     default="towpath.db",
     envvar="TOWPATH_DB",
     show_default=True,
-    help="SQLite file that keeps the threads.",
+    help="What keeps the threads: a SQLite file or a postgresql:// address.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
 thread_option = click.option("--thread", required=True, help="Id of the thread.")
@@ -318,7 +323,7 @@ def open_session(
     if given["context"] is not None:
         options["context"] = words.read_json("--context", given["context"])
 
-    again = resume_command(target, thread, given["db"])
+    again = resume_command(target, thread, without_password(given["db"]))
     if given["as_json"]:
         modes = modes or JSON_MODES
 

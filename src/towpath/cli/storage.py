@@ -7,15 +7,52 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.cli.problem import Problem, nearest
 from towpath.constants import ERROR, INTERRUPT, RESUME, START, TASKS
-from towpath.errors import UnknownCheckpointError
+from towpath.errors import PersistenceError, UnknownCheckpointError
 
 
 @contextmanager
 def open_saver(db: str, *, create: bool) -> Iterator[Any]:
+    """Open the database that `--db` names: a server's, or a SQLite file."""
+    with open_postgres(db) if is_server(db) else open_sqlite(db, create) as saver:
+        yield saver
+
+
+def is_server(db: str) -> bool:
+    """Tell the address of a Postgres server from the name of a file."""
+    return db.startswith(("postgresql://", "postgres://"))
+
+
+def without_password(db: str) -> str:
+    """Return `--db` as it may be shown."""
+    if not is_server(db):
+        return db
+    parts = urlsplit(db)
+    account, at, place = parts.netloc.rpartition("@")
+    user = account.partition(":")[0]
+    return urlunsplit(parts._replace(netloc=f"{user}{at}{place}"))
+
+
+@contextmanager
+def open_postgres(dsn: str) -> Iterator[Any]:
+    """Open a database of a server, whose tables are made if it has none."""
+    try:
+        from towpath.checkpoint.postgres import PostgresSaver
+
+        saver = PostgresSaver.from_conn_string(dsn)
+        saver.setup()
+    except PersistenceError as error:
+        raise Problem(error.message, hint=error.hint) from error
+    with saver:
+        yield saver
+
+
+@contextmanager
+def open_sqlite(db: str, create: bool) -> Iterator[Any]:
     """Open a SQLite database; only a run may create one."""
     path = Path(db)
     if not create and not path.is_file():
