@@ -112,7 +112,7 @@ def foot(rows: Sequence[Row]) -> str:
         reached = sum(row.reached for row in compared)
         lines.append(f"{TARGET}x reached: {reached} of {len(compared)}")
     for row in rows:
-        if row.workload.saver == "sqlite":
+        if row.workload.saver in {"sqlite", "postgres"}:
             sizes = [
                 f"{name} {each.stored / 1e6:,.2f} MB"
                 for name, each in row.samples.items()

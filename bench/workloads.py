@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 LOOP_STEPS = 1000
 WIDE_STEPS = 100
 VISITS = 100
-SAVERS = ("none", "memory", "sqlite")
+SAVERS = ("none", "memory", "sqlite", "postgres")
 
 
 @dataclass(frozen=True)

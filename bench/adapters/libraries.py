@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
@@ -38,14 +39,18 @@ class Library:
         if workload.kind == "compile":
             return Job(partial(self._compile, workload))
         plan = PLANS[workload.kind](self._api, workload)
+        if workload.saver == "postgres":
+            place, left = self._in_postgres()
+        else:
+            place, left = folder / "checkpoints.db", partial(size, folder)
         with ExitStack() as opened:
-            saver = self._saver(workload, folder, opened)
+            saver = self._saver(workload, str(place), opened)
             graph = plan.builder.compile(checkpointer=saver)
             if plan.warm is not None:
                 graph.invoke(plan.warm, self._config(), **self._options(workload))
             close = opened.pop_all().close
         run = self._arun if workload.asynchronous else self._run
-        return Job(partial(run, graph, plan, workload), close, partial(size, folder))
+        return Job(partial(run, graph, plan, workload), close, left)
 
     def _compile(self, workload: Workload) -> int:
         row(self._api, workload).compile()
@@ -68,15 +73,24 @@ class Library:
     def _options(self, workload: Workload) -> dict[str, Any]:
         return {"durability": "sync"} if workload.lasting else {}
 
-    def _saver(self, workload: Workload, folder: Path, opened: ExitStack) -> Any:
+    def _in_postgres(self) -> tuple[str, Callable[[], int]]:
+        from bench.adapters import postgres
+
+        dsn = postgres.server().new_schema()
+        return dsn, partial(postgres.stored, dsn)
+
+    def _saver(self, workload: Workload, place: str, opened: ExitStack) -> Any:
         match workload.saver:
             case "memory":
                 return self._api.InMemorySaver()
             case "sqlite":
-                path = str(folder / "checkpoints.db")
-                return opened.enter_context(
-                    self._api.SqliteSaver.from_conn_string(path)
-                )
+                opening = self._api.SqliteSaver.from_conn_string(place)
+                return opened.enter_context(opening)
+            case "postgres":
+                opening = self._api.PostgresSaver.from_conn_string(place)
+                saver = opened.enter_context(opening)
+                saver.setup()
+                return saver
             case _:
                 return None
 
@@ -96,8 +110,8 @@ class Langgraph(Library):
 
     name = "langgraph"
 
-    def _saver(self, workload: Workload, folder: Path, opened: ExitStack) -> Any:
-        saver = super()._saver(workload, folder, opened)
+    def _saver(self, workload: Workload, place: str, opened: ExitStack) -> Any:
+        saver = super()._saver(workload, place, opened)
         if workload.saver == "sqlite":
             saver.setup()
             saver.conn.execute("PRAGMA journal_mode = WAL")

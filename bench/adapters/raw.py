@@ -133,6 +133,8 @@ def chatting(workload: Workload, folder: Path) -> Job:
         return Job(
             partial(chat, workload.size, lambda turn, said: log.append(packed(said)))
         )
+    if workload.saver == "postgres":
+        return chatting_with_postgres(workload)
     database = sqlite3.connect(folder / "log.db", isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
@@ -144,6 +146,23 @@ def chatting(workload: Workload, folder: Path) -> Job:
 
     run = partial(chat, workload.size, keep)
     return Job(run, database.close, partial(size, folder))
+
+
+def chatting_with_postgres(workload: Workload) -> Job:
+    """The same, each turn one statement and one commit of a server."""
+    import psycopg
+
+    from bench.adapters import postgres
+
+    dsn = postgres.server().new_schema()
+    database = psycopg.connect(dsn, autocommit=True)
+    database.execute("CREATE TABLE log (turn BIGINT PRIMARY KEY, said TEXT)")
+
+    def keep(turn: int, said: State) -> None:
+        database.execute("INSERT INTO log VALUES (%s, %s)", (turn, packed(said)))
+
+    run = partial(chat, workload.size, keep)
+    return Job(run, database.close, partial(postgres.stored, dsn))
 
 
 def packed(said: State) -> str:

@@ -406,8 +406,7 @@ def test_a_server_may_keep_the_threads(towpath, postgres):
     assert "secret" not in ran.output
     shown = towpath("threads", "--db", address, "--json")
     assert [("t", "waiting")] == [
-        (one["id"], one["status"])
-        for one in map(json.loads, shown.output.splitlines())
+        (one["id"], one["status"]) for one in map(json.loads, shown.output.splitlines())
     ]
 
 

@@ -19,6 +19,7 @@ _HOMES = {
         "StateUpdate TimeoutPolicy interrupt"
     ),
     "checkpoint.memory": "InMemorySaver",
+    "checkpoint.postgres": "PostgresSaver",
     "checkpoint.sqlite": "SqliteSaver",
     "checkpoint.sqlite.aio": "AsyncSqliteSaver",
     "store.memory": "InMemoryStore",
