@@ -10,9 +10,10 @@ a language, ids would not sort by time and `a` might equal `A`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from towpath.checkpoint.programs import Row
@@ -36,16 +37,15 @@ _WORDS: Final = re.compile(
     r"'[^']*'"
     r"|(?<!NOT )IN \(SELECT value FROM json_each\(\?\)\)"
     r"|\bjson_each\(\?\)(?:\s+AS\s+(\w+))?"
-    r"|\?|%"
+    r"|\?"
 )
-# `%b` sends a parameter in the binary form of its Python type.
-_VALUES: Final = "SELECT value::bigint FROM jsonb_array_elements_text(%b::jsonb)"
+_VALUES: Final = "SELECT value::bigint FROM jsonb_array_elements_text({}::jsonb)"
 
 
 class Statement(NamedTuple):
-    """A text as psycopg takes it."""
+    """A text as the server takes it."""
 
-    sql: str
+    sql: bytes
     returns: bool
     """Whether there are rows to wait for."""
 
@@ -58,19 +58,27 @@ def translate(sql: str) -> Statement:
             sql = pattern.sub(words, sql)
     reads = _READS.match(sql) is not None and _CHANGES.search(sql) is None
     returns = reads or _RETURNING.search(sql) is not None
-    return Statement(_WORDS.sub(_word, sql), returns)
+    numbers = count(1)
+
+    def put(found: re.Match[str]) -> str:
+        return _put(found, numbers)
+
+    return Statement(_WORDS.sub(put, sql).encode(), returns)
 
 
-def _word(found: re.Match[str]) -> str:
+def _put(found: re.Match[str], numbers: Iterator[int]) -> str:
+    """Return the words of Postgres for some of ours."""
     word = found[0]
+    if word.startswith("'"):
+        return word
+    number = f"${next(numbers)}"
     if word == "?":
-        return "%b"
+        return number
+    values = _VALUES.format(number)
     if word.startswith("IN"):
         # An array leads to the index; a join with a subquery may be a scan.
-        return f"= ANY (ARRAY({_VALUES}))"
-    if word.startswith("json_each"):
-        return f"({_VALUES}) AS {found[1] or 'json_each'}"
-    return word.replace("%", "%%")
+        return f"= ANY (ARRAY({values}))"
+    return f"({values}) AS {found[1] or 'json_each'}"
 
 
 def escape(text: str) -> str:

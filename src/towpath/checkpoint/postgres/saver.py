@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
@@ -215,7 +214,7 @@ class Ready:
 def _run(lender: Lender, work: Work[R]) -> R:
     while True:
         try:
-            with lender.lend() as connection, _pipeline(connection):
+            with lender.lend() as connection:
                 return obey(work.steps(connection))
         except _FAILURES as error:
             time.sleep(work.pause_after(error, lender.patience_s))
@@ -225,21 +224,11 @@ def _run(lender: Lender, work: Work[R]) -> R:
 async def _arun(lender: AsyncLender, work: Work[R]) -> R:
     while True:
         try:
-            async with lender.lend() as connection, _apipeline(connection):
+            async with lender.lend() as connection:
                 return await obey_async(work.steps(connection))
         except _FAILURES as error:
             await asyncio.sleep(work.pause_after(error, lender.patience_s))
         await lender.renew()
-
-
-def _pipeline(connection: Any) -> AbstractContextManager[Any]:
-    # A system's old libpq may lack it; then every statement is a round trip.
-    return connection.pipeline() if psycopg.Pipeline.is_supported() else nullcontext()
-
-
-def _apipeline(connection: Any) -> AbstractAsyncContextManager[Any]:
-    supported = psycopg.AsyncPipeline.is_supported()
-    return connection.pipeline() if supported else nullcontext()
 
 
 def _migrate() -> Program[None]:
