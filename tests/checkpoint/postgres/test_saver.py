@@ -202,6 +202,35 @@ def test_a_transaction_of_the_callers_is_not_ended(postgres):
         assert saver.get_tuple(at()) is None
 
 
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_a_connection_may_be_in_a_pipeline_of_the_callers(postgres, autocommit):
+    with (
+        psycopg.connect(postgres, autocommit=autocommit) as connection,
+        connection.pipeline() as pipe,
+    ):
+        saver = PostgresSaver(connection, pipe)
+        connection.execute("CREATE TABLE mine (x BIGINT)")
+        put(saver, {"a": 1})
+        assert {"a": 1} == values(saver.get_tuple(at()))
+        with pytest.raises(ValueError, match="not empty"):
+            saver.copy_thread("t", "t")
+        assert {"a": 1} == values(saver.get_tuple(at()))
+        connection.execute("INSERT INTO mine VALUES (1)")
+        assert [(1,)] == connection.execute("SELECT x FROM mine").fetchall()
+
+
+async def test_so_may_an_async_connection(postgres):
+    connect = psycopg.AsyncConnection.connect
+    async with (
+        await connect(postgres, autocommit=True) as connection,
+        connection.pipeline() as pipe,
+    ):
+        saver = AsyncPostgresSaver(connection, pipe)
+        config = await saver.aput(at(), empty_checkpoint(), {"step": 0}, {})
+        assert id_of(config) == id_of((await saver.aget_tuple(at())).config)
+        await saver.aclose()
+
+
 def test_what_is_no_connection_is_refused():
     with pytest.raises(TypeError, match="connection string"):
         PostgresSaver(7)

@@ -147,8 +147,11 @@ class Lone:
 
     patience_s = 0.0
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[Any], pipe: psycopg.Pipeline | None
+    ) -> None:
         self._connection = connection
+        self._pipe = pipe
         self._lock = threading.Lock()
 
     @contextmanager
@@ -156,6 +159,8 @@ class Lone:
         connection = self._connection
         with self._lock:
             _check_alive(connection)
+            if self._pipe is not None:
+                self._pipe.sync()
             if _is_busy(connection):
                 with connection.transaction():
                     yield connection
@@ -227,8 +232,13 @@ class AsyncLone:
 
     patience_s = 0.0
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+    def __init__(
+        self,
+        connection: psycopg.AsyncConnection[Any],
+        pipe: psycopg.AsyncPipeline | None,
+    ) -> None:
         self._connection = connection
+        self._pipe = pipe
         self._lock = asyncio.Lock()
 
     @asynccontextmanager
@@ -236,6 +246,8 @@ class AsyncLone:
         connection = self._connection
         async with self._lock:
             _check_alive(connection)
+            if self._pipe is not None:
+                await self._pipe.sync()
             if _is_busy(connection):
                 async with connection.transaction():
                     yield connection

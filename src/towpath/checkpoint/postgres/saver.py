@@ -61,8 +61,8 @@ class PostgresSaver(SqlSaver):
     connection of the caller's is not replaced. `timeout_s` is how long a call
     waits for a connection.
 
-    `pipe` and `pipeline` are the peer's and change nothing: statements always
-    travel in batches.
+    Statements travel in batches, with or without `pipeline`. Where the caller has
+    made a pipeline of the connection, `pipe` is that pipeline.
 
     Raises:
         PersistenceError: (TP-501) from any method, with what Postgres said.
@@ -71,7 +71,7 @@ class PostgresSaver(SqlSaver):
     def __init__(
         self,
         conn: str | Conn | AsyncConn,
-        pipe: object = None,  # noqa: ARG002 - the peer's
+        pipe: psycopg.Pipeline | psycopg.AsyncPipeline | None = None,
         serde: SerializerProtocol | None = None,
         *,
         pool_size_max: int = 10,
@@ -79,7 +79,7 @@ class PostgresSaver(SqlSaver):
     ) -> None:
         super().__init__(serde=serde)
         self.conn = conn
-        self._lenders = _lenders(conn, PoolOptions(pool_size_max, timeout_s))
+        self._lenders = _lenders(conn, pipe, PoolOptions(pool_size_max, timeout_s))
         self._closed = False
         self.is_setup = False
 
@@ -263,19 +263,19 @@ class _Lenders(NamedTuple):
     """None: async calls go to threads."""
 
 
-def _lenders(conn: str | Conn | AsyncConn, options: PoolOptions) -> _Lenders:
+def _lenders(conn: str | Conn | AsyncConn, pipe: Any, options: PoolOptions) -> _Lenders:
     if isinstance(conn, str):
         pools = LoopPools(conn, options)
         own = Pooled.own(conn, options)
         return _Lenders(Direct(conn), own, AsyncDirect(conn), pools)
     if isinstance(conn, psycopg.Connection):
-        lone = Lone(conn)
+        lone = Lone(conn, pipe)
         return _Lenders(lone, lone, None, None)
     if isinstance(conn, ConnectionPool):
         pooled = Pooled(conn, owned=False)
         return _Lenders(pooled, pooled, None, None)
     if isinstance(conn, psycopg.AsyncConnection):
-        alone = AsyncLone(conn)
+        alone = AsyncLone(conn, pipe)
         beside = Pooled.own(_target(conn.info), options)
         return _Lenders(beside, beside, alone, alone)
     if isinstance(conn, AsyncConnectionPool):
