@@ -221,7 +221,7 @@ class SqlSaver(StagedSaver):
         draft.cells = encode_values(self._differ, head, values, channels, written)
         head.id, head.versions = draft.id, draft.versions
         self._heads.keep(space, head)
-        return self._staged(space, partial(self._commit, draft, checkpoint))
+        return self._staged(space, partial(self._completed, draft, checkpoint))
 
     def _draft(
         self,
@@ -246,8 +246,14 @@ class SqlSaver(StagedSaver):
             writes=dump_step(serde, writes),
         )
 
-    def _commit(self, draft: Draft, checkpoint: Checkpoint) -> Program[RunnableConfig]:
-        while missing := (yield from writing.commit(draft)):
+    def _commit(self, draft: Draft) -> Program[set[str]]:
+        """Return the program that stores a draft, see `writing.commit`."""
+        return writing.commit(draft)
+
+    def _completed(
+        self, draft: Draft, checkpoint: Checkpoint
+    ) -> Program[RunnableConfig]:
+        while missing := (yield from self._commit(draft)):
             draft.cells |= dump_channels(self.serde, checkpoint, missing)
         return address_config(draft.thread, draft.ns, draft.id)
 

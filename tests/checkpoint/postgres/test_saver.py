@@ -14,7 +14,10 @@ from psycopg.rows import dict_row  # noqa: E402
 from psycopg_pool import AsyncConnectionPool, ConnectionPool  # noqa: E402
 
 from towpath.checkpoint.base import empty_checkpoint  # noqa: E402
-from towpath.checkpoint.postgres import PostgresSaver  # noqa: E402
+from towpath.checkpoint.postgres import (  # noqa: E402
+    PostgresSaver,
+    ShallowPostgresSaver,
+)
 from towpath.checkpoint.postgres.aio import AsyncPostgresSaver  # noqa: E402
 from towpath.errors import PersistenceError  # noqa: E402
 from towpath.testing.conformance_saver import (  # noqa: E402
@@ -364,6 +367,25 @@ async def test_a_cancelled_call_leaves_the_saver_usable(postgres):
             await asyncio.gather(task, return_exceptions=True)
         config = await saver.aput(at("u"), empty_checkpoint(), {"step": 0}, {})
         assert id_of(config) == id_of((await saver.aget_tuple(at("u"))).config)
+
+
+# Keeping the newest only
+
+
+async def test_a_shallow_saver_keeps_the_newest_checkpoint(postgres):
+    with ShallowPostgresSaver.from_conn_string(postgres) as saver:
+        branch = Branch(Blocking(saver), at())
+        for number in range(3):
+            config = branch.put({"n": number, "same": "x"})
+            saver.put_writes(config, [("x", number)], "task")
+        [found] = saver.list(at())
+        assert {"n": 2, "same": "x"} == values(found)
+        assert [("task", "x", 2)] == found.pending_writes
+        assert id_of(config) == id_of((await saver.aget_tuple(at())).config)
+        assert {"checkpoints": 1, "cells": 2, "writes": 1} == {
+            table: count(postgres, table)
+            for table in ("checkpoints", "cells", "writes")
+        }
 
 
 # What it costs

@@ -17,6 +17,7 @@ from towpath.errors import MissingExtraError
 
 try:
     from towpath.checkpoint.postgres.saver import AsyncConn, Conn, PostgresSaver
+    from towpath.checkpoint.postgres.shallow import ShallowPostgresSaver
 except ModuleNotFoundError as missing:
     raise MissingExtraError("postgres", missing) from missing
 
@@ -31,6 +32,7 @@ __all__ = (
     "DeltaChannelHistory",
     "PostgresSaver",
     "SerializerProtocol",
+    "ShallowPostgresSaver",
     "get_checkpoint_id",
     "get_checkpoint_metadata",
 )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from towpath.checkpoint.postgres.saver import PostgresSaver
+from towpath.checkpoint.postgres.shallow import AsyncShallowPostgresSaver
+
+__all__ = ("AsyncPostgresSaver", "AsyncShallowPostgresSaver")
 
 
 class AsyncPostgresSaver(PostgresSaver):
