@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Generator
-from functools import partial
-from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -35,10 +34,9 @@ from towpath.checkpoint.postgres.lend import (
 from towpath.checkpoint.postgres.work import READ, WRITE, Work, obey, obey_async
 from towpath.checkpoint.programs import MIGRATIONS, Program, Query
 from towpath.checkpoint.serde.base import SerializerProtocol
-from towpath.checkpoint.sql import SqlSaver
+from towpath.checkpoint.sql import Make, SqlSaver
 from towpath.errors import PersistenceError
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 Conn = psycopg.Connection[Any] | ConnectionPool[Any]
@@ -164,25 +162,17 @@ class PostgresSaver(SqlSaver):
 
     # How programs are run
 
-    def _read(
-        self, make: Callable[P, Program[R]], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        return self._do(Work(partial(make, *args, **kwargs), READ))
+    def _read(self, make: Make[R]) -> R:
+        return self._do(Work(make, READ))
 
-    def _write(
-        self, make: Callable[P, Program[R]], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        return self._do(Work(partial(make, *args, **kwargs), WRITE))
+    def _write(self, make: Make[R]) -> R:
+        return self._do(Work(make, WRITE))
 
-    async def _aread(
-        self, make: Callable[P, Program[R]], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        return await self._ado(Work(partial(make, *args, **kwargs), READ))
+    async def _aread(self, make: Make[R]) -> R:
+        return await self._ado(Work(make, READ))
 
-    async def _awrite(
-        self, make: Callable[P, Program[R]], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        return await self._ado(Work(partial(make, *args, **kwargs), WRITE))
+    async def _awrite(self, make: Make[R]) -> R:
+        return await self._ado(Work(make, WRITE))
 
     def _do(self, work: Work[R]) -> R:
         self._set_up()

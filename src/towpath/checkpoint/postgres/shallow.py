@@ -6,18 +6,19 @@ than these, consider `prune` on a `PostgresSaver` when a conversation is over.
 
 from __future__ import annotations
 
-from towpath.checkpoint import programs
+from towpath.checkpoint import retention, writing
 from towpath.checkpoint.postgres.saver import PostgresSaver
-from towpath.checkpoint.programs import Draft, Program
+from towpath.checkpoint.programs import Program
+from towpath.checkpoint.writing import Draft
 
 
 class ShallowPostgresSaver(PostgresSaver):
     """Keeps the newest checkpoint of each namespace in a Postgres database."""
 
     def _commit(self, draft: Draft) -> Program[set[str]]:
-        missing = yield from programs.commit(draft)
+        missing = yield from writing.commit(draft)
         if not missing:
-            yield from programs.prune([draft.thread])
+            yield from retention.prune([draft.thread])
         return missing
 
 
