@@ -464,12 +464,6 @@ class MissingExtraError(PersistenceError, ImportError):
 
     code = "TP-506"
 
-    def __init__(self, extra: str, missing: ImportError) -> None:
-        super().__init__(
-            f"`{missing.name}` is not installed",
-            hint=f"pip install 'towpath[{extra}]'",
-        )
-
 
 # -- 6xx: usage and configuration ---------------------------------------------
 

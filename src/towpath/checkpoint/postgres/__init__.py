@@ -19,7 +19,9 @@ try:
     from towpath.checkpoint.postgres.saver import AsyncConn, Conn, PostgresSaver
     from towpath.checkpoint.postgres.shallow import ShallowPostgresSaver
 except ModuleNotFoundError as missing:
-    raise MissingExtraError("postgres", missing) from missing
+    raise MissingExtraError(
+        f"`{missing.name}` is not installed", hint="pip install 'towpath[postgres]'"
+    ) from missing
 
 __all__ = (
     "WRITES_IDX_MAP",
