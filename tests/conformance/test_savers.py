@@ -61,6 +61,19 @@ class TestPostgres(SaverConformance):
             yield saver
 
 
+class TestPostgresPrepared(SaverConformance):
+    @pytest.fixture(autouse=True)
+    def _database(self, postgres):
+        self.dsn = postgres
+
+    @contextmanager
+    def open(self) -> Iterator[BaseCheckpointSaver]:
+        from towpath.checkpoint.postgres import PostgresSaver
+
+        with PostgresSaver(self.dsn, prepare=True) as saver:
+            yield saver
+
+
 class Minimal(InMemorySaver):
     """A saver that leaves out what it need not have."""
 

@@ -369,6 +369,30 @@ async def test_a_cancelled_call_leaves_the_saver_usable(postgres):
         assert id_of(config) == id_of((await saver.aget_tuple(at("u"))).config)
 
 
+# Prepared statements
+
+
+def test_statements_may_be_prepared_and_stay_so_after_a_failure(postgres):
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        saver = PostgresSaver(connection, prepare=True)
+        branch = Branch(Blocking(saver), at())
+        branch.put({"n": 0})
+        prepared = "SELECT count(*) FROM pg_prepared_statements"
+        [(before,)] = connection.execute(prepared).fetchall()
+        for _ in range(2):
+            with pytest.raises(ValueError, match="not empty"):
+                saver.copy_thread("t", "t")
+        connection.execute("ALTER TABLE towpath_writes RENAME TO away")
+        for _ in range(2):
+            with pytest.raises(PersistenceError, match="towpath_writes"):
+                saver.put_writes(branch.config, [("x", 1)], "task")
+        connection.execute("ALTER TABLE away RENAME TO towpath_writes")
+        saver.put_writes(branch.config, [("x", 1)], "task")
+        branch.put({"n": 1})
+        [(after,)] = connection.execute(prepared).fetchall()
+        assert 3 < before < after < 30
+
+
 # Keeping the newest only
 
 

@@ -16,6 +16,8 @@ from hashlib import blake2b
 from itertools import count
 from typing import Any, Final, NamedTuple
 
+from psycopg.types.numeric import Int8
+
 from towpath.checkpoint.programs import Row
 
 _TYPES: Final = (
@@ -97,7 +99,14 @@ def unescape(text: str) -> str:
 
 def bound(args: Iterable[Any]) -> tuple[Any, ...]:
     """Return the arguments of a statement as they are sent."""
-    return tuple([escape(arg) if type(arg) is str else arg for arg in args])
+    return tuple([_bound(arg) for arg in args])
+
+
+def _bound(arg: Any) -> Any:
+    if type(arg) is str:
+        return escape(arg)
+    # Every integer has the type of the columns; psycopg would take the smallest.
+    return Int8(arg) if type(arg) is int else arg
 
 
 def loaded(rows: Iterable[Sequence[Any]]) -> list[Row]:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg import generators
@@ -28,6 +30,7 @@ Step = Callable[[], Any]
 
 _BAD: Final = ConnStatus.BAD
 _FAILED: Final = ExecStatus.FATAL_ERROR
+_DONE: Final = ExecStatus.COMMAND_OK
 
 
 class Reply:
@@ -36,14 +39,28 @@ class Reply:
     result: PGresult | None = None
 
 
+class Prepared:
+    """Which statements the server knows by name, for each connection."""
+
+    def __init__(self) -> None:
+        self._names: WeakKeyDictionary[Any, set[bytes]] = WeakKeyDictionary()
+
+    def of(self, connection: Any) -> set[bytes]:
+        """Return the names that a connection has."""
+        return self._names.setdefault(connection, set())
+
+
 class Link:
     """A connection in pipeline mode, and the statements under way on it."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, prepared: Prepared | None = None) -> None:
         self._connection = connection
         self._pgconn = connection.pgconn
         self._transformer = Transformer(connection)
         self._under_way: list[Reply] = []
+        self._names = None if prepared is None else prepared.of(connection)
+        self._fresh: dict[bytes, Reply] = {}
+        """Names that were sent and, as far as is known, not refused."""
         self._entered = self._pgconn.pipeline_status == PipelineStatus.OFF
         if self._entered:
             self._pgconn.enter_pipeline_mode()
@@ -59,18 +76,42 @@ class Link:
 
     def send(self, sql: bytes, args: Sequence[Any] = ()) -> Reply:
         """Have a statement sent with the next batch."""
+        if not args:
+            self._pgconn.send_query_params(sql, None, result_format=Format.BINARY)
+            return self._sent()
         transformer = self._transformer
         formats = [PyFormat.BINARY] * len(args)
-        self._pgconn.send_query_params(
-            sql,
-            transformer.dump_sequence(bound(args), formats) if args else None,
-            param_types=transformer.types if args else None,
-            param_formats=transformer.formats if args else None,
-            result_format=Format.BINARY,
-        )
+        values = transformer.dump_sequence(bound(args), formats)
+        types, formats_ = transformer.types, transformer.formats
+        if self._names is None:
+            self._pgconn.send_query_params(sql, values, types, formats_, Format.BINARY)
+        else:
+            name = self._name(sql, types or ())
+            self._pgconn.send_query_prepared(name, values, formats_, Format.BINARY)
+        return self._sent()
+
+    def _sent(self) -> Reply:
         reply = Reply()
         self._under_way.append(reply)
         return reply
+
+    def _name(self, sql: bytes, types: Sequence[int]) -> bytes:
+        """Return the name of a statement, which is prepared if it is not."""
+        assert self._names is not None
+        text = sql + repr(types).encode()
+        name = b"towpath_" + blake2b(text, digest_size=12).hexdigest().encode()
+        if name not in self._names and name not in self._fresh:
+            self._pgconn.send_prepare(name, sql, types)
+            self._fresh[name] = self._sent()
+        return name
+
+    def _note_prepared(self) -> None:
+        # What was prepared stays so, also if its transaction is rolled back.
+        for name, reply in self._fresh.items():
+            if reply.result is not None and reply.result.status == _DONE:
+                assert self._names is not None
+                self._names.add(name)
+        self._fresh.clear()
 
     def receive(self) -> Step:
         """Send what collected, and wait for all of it."""
@@ -99,6 +140,7 @@ class Link:
             *_, reply.result = yield from generators.fetch_many(pgconn)
             if reply.result.status == _FAILED and failed is None:
                 failed = reply.result
+        self._note_prepared()
         if failed is not None and not last:
             pgconn.pipeline_sync()
             yield from generators.send(pgconn)

@@ -11,9 +11,9 @@ happened, and the program is run again. After that nobody knows, and Postgres is
 asked what became of the transaction. A program that takes no lock leaves nobody
 to ask, and may be run twice: it only inserts what may be there already.
 
-No statement depends on the session: there are no prepared statements, no
-settings, and locks end with their transaction. So any connection will do, also
-one of a pooler that gives every transaction another.
+No statement depends on the session: there are no settings, locks end with their
+transaction, and statements are prepared only where that is asked for. So any
+connection will do, also one of a pooler that gives every transaction another.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from towpath.checkpoint.postgres.failure import (
     is_unreachable,
     may_pass,
 )
-from towpath.checkpoint.postgres.link import Link, Reply, Step
+from towpath.checkpoint.postgres.link import Link, Prepared, Reply, Step
 from towpath.checkpoint.programs import Program, Query, Row
 
 R = TypeVar("R")
@@ -54,9 +54,15 @@ _PAUSE_S_MAX: Final = 1.0
 class Work(Generic[R]):
     """A program, what is known of its transaction, and how often it failed."""
 
-    def __init__(self, make: Callable[[], Program[R]], begin: bytes) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Program[R]],
+        begin: bytes,
+        prepared: Prepared | None = None,
+    ) -> None:
         self._make = make
         self._begin = begin
+        self._prepared = prepared
         self._failures = 0
         self._waited_s = 0.0
         self._connection: Any = None
@@ -74,7 +80,7 @@ class Work(Generic[R]):
         """
         self._connection = connection
         idle = connection.info.transaction_status == TransactionStatus.IDLE
-        self._link = Link(connection)
+        self._link = Link(connection, self._prepared)
         try:
             if self._number is not None and (yield from self._was_committed()):
                 result: Any = self._result
