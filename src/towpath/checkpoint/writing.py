@@ -53,6 +53,8 @@ class _Ground(NamedTuple):
     space: int | None
     newest: int | None
     """The number of the space's newest cell, whoever refers to it."""
+    again: bool = False
+    """Whether the checkpoint itself is stored already."""
     versions: ChannelVersions | None = None
     """The parent's; None when there is none."""
     counts: Mapping[str, int] = {}
@@ -65,7 +67,7 @@ def commit(draft: Draft) -> Program[set[str]]:
     Nothing is stored when the result is not empty: it names the channels whose
     whole values the draft lacks. They are in no parent that is stored here.
     """
-    ground = yield from _ground(draft.thread, draft.ns, draft.parent)
+    ground = yield from _ground((draft.thread, draft.ns), draft.parent, draft.id)
     channels = changed(draft.versions, draft.new_versions, ground.versions)
     missing = {c for c in draft.held.intersection(channels) if _lacks(draft, ground, c)}
     if missing:
@@ -78,7 +80,10 @@ def commit(draft: Draft) -> Program[set[str]]:
     counts = inherit(ground.counts, own, channels, draft.versions)
     loose = {c: layout.place(c, cell) for c, cell in draft.loose.items()}
     yield from layout.store()
-    yield from _store_checkpoint(draft, space, pack_counts(counts, loose))
+    row = (draft.parent, draft.header, pack_counts(counts, loose), *draft.meta)
+    yield Query(_REPLACE if ground.again else _INSERT, (*row, space, draft.id))
+    if ground.again:  # it may have been the only one to use a cell
+        yield from sweep(space)
     if draft.writes:
         assert draft.parent is not None
         yield from _store_writes(space, draft.parent, draft.writes)
@@ -87,7 +92,7 @@ def commit(draft: Draft) -> Program[set[str]]:
 
 def amend(thread: str, ns: str, at: str, own: Mapping[str, Cell]) -> Program[None]:
     """Replace values of a stored checkpoint; nothing happens if it is gone."""
-    ground = yield from _ground(thread, ns, at)
+    ground = yield from _ground((thread, ns), at, at)
     if ground.space is None or ground.versions is None:
         return
     layout = _Layout(ground.space, ground)
@@ -111,24 +116,26 @@ def _builds_on(cell: Cell) -> bool:
     return cell == SAME or cell[0] in CHANGES
 
 
-def _ground(thread: str, ns: str, parent: str | None) -> Program[_Ground]:
+def _ground(place: tuple[str, str], parent: str | None, own: str) -> Program[_Ground]:
     rows = yield from Query(
         # The count of a cell is 32 bits wide, see CELL_BITS.
         "SELECT s.id, c.header, c.cells, (SELECT max(k.id) FROM towpath_cells k"
-        " WHERE k.id BETWEEN (s.id << 32) AND (s.id << 32) + 4294967295)"
+        " WHERE k.id BETWEEN (s.id << 32) AND (s.id << 32) + 4294967295),"
+        " EXISTS (SELECT 1 FROM towpath_checkpoints o"
+        " WHERE o.space = s.id AND o.id = ?)"
         " FROM towpath_spaces s"
         " LEFT JOIN towpath_checkpoints c ON c.space = s.id AND c.id = ?"
         " WHERE s.thread = ? AND s.ns = ?",
-        (parent, thread, ns),
-        lock=thread,
+        (own, parent, *place),
+        lock=place[0],
     )
     if not rows:
         return _Ground(None, None)
-    [(space, header, cells, newest)] = rows
+    [(space, header, cells, newest, again)] = rows
     if header is None:
-        return _Ground(space, newest)
+        return _Ground(space, newest, bool(again))
     versions = _codec.decode(header)["channel_versions"]
-    return _Ground(space, newest, versions, *unpack_counts(cells))
+    return _Ground(space, newest, bool(again), versions, *unpack_counts(cells))
 
 
 class _Layout:
@@ -161,22 +168,14 @@ class _Layout:
             )
 
 
-def _store_checkpoint(draft: Draft, space: int, cells: bytes) -> Program[None]:
-    row = (draft.parent, draft.header, cells, *draft.meta, space, draft.id)
-    stored = yield from Query(
-        "INSERT INTO towpath_checkpoints"
-        " (parent, header, cells, meta_tag, meta, space, id)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (space, id) DO NOTHING"
-        " RETURNING id",
-        row,
-    )
-    if not stored:  # it was put before, and may have been the only one to use a cell
-        yield Query(
-            "UPDATE towpath_checkpoints SET parent = ?, header = ?, cells = ?,"
-            " meta_tag = ?, meta = ? WHERE space = ? AND id = ?",
-            row,
-        )
-        yield from sweep(space)
+_INSERT = (
+    "INSERT INTO towpath_checkpoints"
+    " (parent, header, cells, meta_tag, meta, space, id) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_REPLACE = (
+    "UPDATE towpath_checkpoints SET parent = ?, header = ?, cells = ?,"
+    " meta_tag = ?, meta = ? WHERE space = ? AND id = ?"
+)
 
 
 _INSERT_WRITE = (
