@@ -437,6 +437,8 @@ class ThreadBusyError(PersistenceError):
     """Another run holds the thread, and this one was told not to wait."""
 
     code = "TP-502"
+    owner: str = ""
+    """Which run that is."""
 
 
 class SerializationError(PersistenceError, TypeError):

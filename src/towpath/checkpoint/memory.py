@@ -21,6 +21,7 @@ from collections.abc import (
 from functools import partial
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
+from towpath.checkpoint.base.lease import Lease, is_dead
 from towpath.checkpoint.base.model import (
     WRITES_IDX_MAP,
     Address,
@@ -50,6 +51,7 @@ from towpath.checkpoint.heads import (
     encode_values,
     read_traced,
 )
+from towpath.checkpoint.leasing import busy, check
 from towpath.checkpoint.record import (
     Cell,
     WriteCell,
@@ -125,7 +127,12 @@ class InMemorySaver(StagedSaver):
     """
 
     capabilities = Capabilities(
-        inline=True, atomic_commit=True, deltas=True, retention=True, staged=True
+        inline=True,
+        atomic_commit=True,
+        deltas=True,
+        leases=True,
+        retention=True,
+        staged=True,
     )
 
     storage: defaultdict[str, defaultdict[str, Space]]
@@ -143,6 +150,7 @@ class InMemorySaver(StagedSaver):
         self.storage = factory(_spaces)
         self.writes = factory(dict)
         self._lock = threading.Lock()
+        self._leases: dict[str, Lease] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -169,6 +177,18 @@ class InMemorySaver(StagedSaver):
         values = {c: reader.value(link) for c, link in record.links.items()}
         return self._tuple((*address.space, at), record, writes, values)
 
+    def _acquire(self, lease: Lease) -> None:
+        with self._lock:
+            held = self._leases.get(lease.thread)
+            if held is not None and held is not lease and not is_dead(held.owner):
+                raise busy(lease.thread, held.owner)
+            lease.grant(1 if held is None else held.epoch + 1)
+            self._leases[lease.thread] = lease
+
+    def _check(self, lease: Lease | None) -> None:
+        held = None if lease is None else self._leases.get(lease.thread)
+        check(lease, held.epoch if held is not None and held is lease else None)
+
     def _newest(self, address: Address) -> tuple[str, Record, _Writes] | None:
         """Return the checkpoint of an address, or the newest of its space."""
         with self._lock:
@@ -179,9 +199,13 @@ class InMemorySaver(StagedSaver):
                 return None
             return at, record, self._pending(*address.space, at)
 
-    def begin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+    def begin_run(
+        self, config: RunnableConfig, lease: Lease | None = None
+    ) -> CheckpointTuple | None:
         """As `get_tuple`, for a run that goes on from there."""
         address = locate(config)
+        if lease is not None:
+            self._acquire(lease)
         found = self._newest(address)
         if found is None:
             return None
@@ -282,6 +306,7 @@ class InMemorySaver(StagedSaver):
         writes: Sequence[TaskWrites] = (),
         *,
         written: Written = None,
+        lease: Lease | None = None,
     ) -> Staged[RunnableConfig]:
         """Encode what `commit` stores."""
         address = locate(config)
@@ -290,13 +315,18 @@ class InMemorySaver(StagedSaver):
             located(config)
         record = self._record(address, checkpoint, metadata, new_versions, written)
         key = (*address.space, checkpoint["id"])
-        return self._storing(partial(self._store, key, record, pending))
+        return self._storing(partial(self._store, key, record, pending, lease))
 
     def _store(
-        self, key: tuple[str, str, str], record: Record, pending: _Writes
+        self,
+        key: tuple[str, str, str],
+        record: Record,
+        pending: _Writes,
+        lease: Lease | None,
     ) -> RunnableConfig:
         thread, ns, at = key
         with self._lock:
+            self._check(lease)
             if pending and record.parent:
                 self._keep(self.writes[thread, ns, record.parent], pending)
             self.storage[thread][ns][at] = record
@@ -334,16 +364,33 @@ class InMemorySaver(StagedSaver):
             address.id,
         )
 
-    def _stage_amend(self, address: Address, cells: dict[str, Cell]) -> Staged[None]:
-        return self._storing(partial(self._amend, address, cells))
+    def _stage_end(
+        self,
+        address: Address,
+        cells: dict[str, Cell],
+        lease: Lease | None,
+        ended: Lease | None,
+    ) -> Staged[None]:
+        return self._storing(partial(self._end, address, cells, lease, ended))
 
-    def _amend(self, address: Address, cells: dict[str, Cell]) -> None:
+    def _end(
+        self,
+        address: Address,
+        cells: dict[str, Cell],
+        lease: Lease | None,
+        ended: Lease | None,
+    ) -> None:
         with self._lock:
             space = self._space(*address.space)
             record = space.get(address.id or "")
-            if record is not None:
+            if cells and record is not None:
+                self._check(lease)
                 links = {**record.cells, **_linked(cells, record.cells)}
                 space[address.id or ""] = record._replace(cells=links)
+            if ended is not None:
+                ended.end()
+                if self._leases.get(ended.thread) is ended:
+                    del self._leases[ended.thread]
 
     def stage_writes(
         self,
@@ -351,10 +398,13 @@ class InMemorySaver(StagedSaver):
         writes: Sequence[tuple[str, Any]],
         task_id: str,
         task_path: str = "",
+        *,
+        lease: Lease | None = None,
     ) -> Staged[None]:
         """Encode what `put_writes` stores."""
         cells = dump_writes(self.serde, writes, task_id, task_path)
-        return self._storing(partial(self._record_writes, located(config), cells))
+        key = located(config)
+        return self._storing(partial(self._record_writes, key, cells, lease))
 
     @staticmethod
     def _storing(store: Callable[[], R]) -> Staged[R]:
@@ -363,8 +413,11 @@ class InMemorySaver(StagedSaver):
 
         return Storing(store, astore)
 
-    def _record_writes(self, key: tuple[str, str, str], cells: _Writes) -> None:
+    def _record_writes(
+        self, key: tuple[str, str, str], cells: _Writes, lease: Lease | None
+    ) -> None:
         with self._lock:
+            self._check(lease)
             self._keep(self.writes[key], cells)
 
     @staticmethod
@@ -433,9 +486,11 @@ class InMemorySaver(StagedSaver):
 
     # The async twins: nothing here waits.
 
-    async def abegin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+    async def abegin_run(
+        self, config: RunnableConfig, lease: Lease | None = None
+    ) -> CheckpointTuple | None:
         """Async twin of `begin_run`."""
-        return self.begin_run(config)
+        return self.begin_run(config, lease)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Async twin of `get_tuple`."""

@@ -15,6 +15,8 @@ The tables:
 - `checkpoints`: the header of each, and which cells it is made of. A branch
   refers to cells of its own; an unchanged channel costs a reference.
 - `writes`: pending writes. They may come before their checkpoint does.
+- `leases`: which run may write to a thread, and until when if it does not renew
+  that. The time is the database's. The epoch outlives the run.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ CELL_BITS: Final = 32
 NO_CELL: Final = -1
 """The count of a value that is None: it needs no cell."""
 
+NOW: Final = "(julianday('now') - 2440587.5) * 86400.0"
+"""The time, in seconds since 1970."""
 NEED: Final = (
     "WITH RECURSIVE need(id) AS (SELECT value FROM json_each(?)"
     " UNION SELECT c.id - c.base FROM towpath_cells c JOIN need n ON c.id = n.id"
@@ -99,6 +103,11 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             tag TEXT NOT NULL,
             data BLOB NOT NULL,
             UNIQUE (space, checkpoint, task, idx))""",
+        """CREATE TABLE towpath_leases (
+            thread TEXT PRIMARY KEY,
+            owner TEXT,
+            epoch INTEGER NOT NULL,
+            expires REAL NOT NULL)""",
     ),
 )
 """What each version of the schema adds. A released entry never changes."""
@@ -170,7 +179,7 @@ def sweep(space: int, thread: str | None = None) -> Program[int]:
     first, last = span(space)
     live = {first | count for (cells,) in rows for count in _counts(cells)}
     gone = yield from Query(
-        "DELETE FROM towpath_cells"  # noqa: S608  # made of constants
+        "DELETE FROM towpath_cells"
         " WHERE id BETWEEN ? AND ?"
         f" AND id NOT IN ({NEED} SELECT id FROM need) RETURNING id",
         (first, last, as_json(live)),

@@ -127,7 +127,7 @@ def _fill(found: Sequence[Stored]) -> Program[None]:
         if count != NO_CELL
     }
     rows = yield from Query(
-        f"{NEED} SELECT c.id, c.base, c.tag, c.data"  # noqa: S608  # constants
+        f"{NEED} SELECT c.id, c.base, c.tag, c.data"
         " FROM need n JOIN towpath_cells c ON c.id = n.id",
         (as_json(wanted),),
     )

@@ -38,6 +38,11 @@ def delete_threads(threads: Sequence[str]) -> Program[None]:
         many=True,
     )
     yield Query("DELETE FROM towpath_spaces WHERE id = ?", keys, many=True)
+    yield Query(
+        "DELETE FROM towpath_leases WHERE thread = ?",
+        [(thread,) for thread in threads],
+        many=True,
+    )
 
 
 def copy_thread(source: str, target: str) -> Program[None]:

@@ -15,10 +15,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
-from towpath.checkpoint import reading, retention, writing
+from towpath.checkpoint import leasing, reading, retention, writing
+from towpath.checkpoint.base.lease import Lease, is_dead
 from towpath.checkpoint.base.model import (
     Address,
     ChannelVersions,
@@ -44,6 +45,7 @@ from towpath.checkpoint.heads import (
     encode_values,
     read_traced,
 )
+from towpath.checkpoint.keeper import Keeper
 from towpath.checkpoint.programs import Program
 from towpath.checkpoint.reading import Scope, Stored
 from towpath.checkpoint.record import (
@@ -80,19 +82,20 @@ class SqlSaver(StagedSaver):
     """The part of a SQL saver that does not depend on the database."""
 
     capabilities = Capabilities(
-        atomic_commit=True, deltas=True, retention=True, staged=True
+        atomic_commit=True, deltas=True, leases=True, retention=True, staged=True
     )
 
     def _read(self, make: Make[R]) -> R:
         raise NotImplementedError
 
-    def _write(self, make: Make[R]) -> R:
+    def _write(self, make: Make[R], *, durable: bool = True) -> R:
+        # What is not durable may be forgotten when the machine fails.
         raise NotImplementedError
 
     async def _aread(self, make: Make[R]) -> R:
         raise NotImplementedError
 
-    async def _awrite(self, make: Make[R]) -> R:
+    async def _awrite(self, make: Make[R], *, durable: bool = True) -> R:
         raise NotImplementedError
 
     # Reading
@@ -114,15 +117,40 @@ class SqlSaver(StagedSaver):
         values = {c: reader.value(link) for c, link in stored.cells.items()}
         return self._tuple(stored, values)
 
-    def begin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+    def begin_run(
+        self, config: RunnableConfig, lease: Lease | None = None
+    ) -> CheckpointTuple | None:
         """As `get_tuple`, for a run that goes on from there."""
-        return self._read(partial(self._begin, locate(config)))
+        make = partial(self._begin, locate(config), lease)
+        if lease is None:
+            return self._read(make)
+        found = self._write(make, durable=False)
+        self._keeper.add(lease)
+        return found
 
-    async def abegin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+    async def abegin_run(
+        self, config: RunnableConfig, lease: Lease | None = None
+    ) -> CheckpointTuple | None:
         """Async twin of `begin_run`."""
-        return await self._aread(partial(self._begin, locate(config)))
+        make = partial(self._begin, locate(config), lease)
+        if lease is None:
+            return await self._aread(make)
+        found = await self._awrite(make, durable=False)
+        self._keeper.add(lease)
+        return found
 
-    def _begin(self, address: Address) -> Program[CheckpointTuple | None]:
+    @cached_property
+    def _keeper(self) -> Keeper:
+        def renew(leases: Sequence[Lease]) -> None:
+            self._write(partial(leasing.renew, leases), durable=False)
+
+        return Keeper(renew)
+
+    def _begin(
+        self, address: Address, lease: Lease | None
+    ) -> Program[CheckpointTuple | None]:
+        if lease is not None:
+            lease.grant((yield from leasing.acquire(lease, is_dead)))
         stored = yield from reading.latest(address)
         if stored is None:
             return None
@@ -208,6 +236,7 @@ class SqlSaver(StagedSaver):
         writes: Sequence[TaskWrites] = (),
         *,
         written: Written = None,
+        lease: Lease | None = None,
     ) -> Staged[RunnableConfig]:
         """Encode what `commit` stores."""
         address = locate(config)
@@ -216,6 +245,7 @@ class SqlSaver(StagedSaver):
             located(config)
         head = self._heads.take(space, address.id)
         draft = self._draft(address, checkpoint, metadata, new_versions, writes)
+        draft.lease = lease
         channels = changed(draft.versions, draft.new_versions, head.versions)
         values = checkpoint["channel_values"]
         draft.cells = encode_values(self._differ, head, values, channels, written)
@@ -263,33 +293,51 @@ class SqlSaver(StagedSaver):
         writes: Sequence[tuple[str, Any]],
         task_id: str,
         task_path: str = "",
+        *,
+        lease: Lease | None = None,
     ) -> Staged[None]:
         """Encode what `put_writes` stores."""
         thread, ns, at = located(config)
         cells = dump_writes(self.serde, writes, task_id, task_path)
-        make = partial(writing.put_writes, thread, ns, at, cells)
+        make = partial(writing.put_writes, (thread, ns), at, cells, lease)
         return self._staged((thread, ns), make)
 
-    def _stage_amend(self, address: Address, cells: dict[str, Cell]) -> Staged[None]:
-        assert address.id is not None
-        make = partial(writing.amend, *address.space, address.id, cells)
-        return self._staged(address.space, make)
+    def _stage_end(
+        self,
+        address: Address,
+        cells: dict[str, Cell],
+        lease: Lease | None,
+        ended: Lease | None,
+    ) -> Staged[None]:
+        if ended is not None:
+            self._keeper.drop(ended)
 
-    def _staged(self, space: Space, make: Make[R]) -> Staged[R]:
+        def end() -> Program[None]:
+            if cells and address.id is not None:
+                yield from writing.amend(address.space, address.id, cells, lease)
+            if ended is not None:
+                yield from leasing.release(ended)
+
+        return self._staged(address.space, end, durable=bool(cells))
+
+    def _staged(
+        self, space: Space, make: Make[R], *, durable: bool = True
+    ) -> Staged[R]:
         return Storing(
-            partial(self._store, space, make), partial(self._astore, space, make)
+            partial(self._store, space, make, durable),
+            partial(self._astore, space, make, durable),
         )
 
-    def _store(self, space: Space, make: Make[R]) -> R:
+    def _store(self, space: Space, make: Make[R], durable: bool) -> R:
         try:
-            return self._write(make)
+            return self._write(make, durable=durable)
         except BaseException:
             self._heads.drop(space)
             raise
 
-    async def _astore(self, space: Space, make: Make[R]) -> R:
+    async def _astore(self, space: Space, make: Make[R], durable: bool) -> R:
         try:
-            return await self._awrite(make)
+            return await self._awrite(make, durable=durable)
         except BaseException:
             self._heads.drop(space)
             raise

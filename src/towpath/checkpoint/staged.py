@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
+from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
     Address,
     ChannelVersions,
@@ -146,17 +147,31 @@ class StagedSaver(BaseCheckpointSaver[int]):
         return self.stage_writes(config, writes, task_id, task_path).arun()
 
     def end_run(
-        self, config: RunnableConfig, values: Mapping[str, Any] | None
+        self,
+        config: RunnableConfig,
+        values: Mapping[str, Any] | None,
+        lease: Lease | None = None,
+        *,
+        release: bool = False,
     ) -> Staged[None] | None:
         """Forget a run, and encode what was changed in the values of its thread."""
         address = locate(config)
         head = self._heads.take(address.space, address.id)
         self._heads.drop(address.space)
-        if values is None or address.id is None:
+        cells: dict[str, Cell] = {}
+        if values is not None:
+            cells = changed_in_place(self._differ, head, values)
+        ended = lease if release else None
+        if not cells and ended is None:
             return None
-        cells = changed_in_place(self._differ, head, values)
-        return self._stage_amend(address, cells) if cells else None
+        return self._stage_end(address, cells, lease, ended)
 
-    def _stage_amend(self, address: Address, cells: dict[str, Cell]) -> Staged[None]:
-        """Stage the replacement of values of a stored checkpoint."""
+    def _stage_end(
+        self,
+        address: Address,
+        cells: dict[str, Cell],
+        lease: Lease | None,
+        ended: Lease | None,
+    ) -> Staged[None]:
+        """Stage the replacement of values of a checkpoint, and the end of a lease."""
         raise NotImplementedError

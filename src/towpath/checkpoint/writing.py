@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.changes import CHANGES, NULL, SAME
+from towpath.checkpoint.leasing import EPOCH, check, check_new
 from towpath.checkpoint.programs import (
     NO_CELL,
     Program,
@@ -45,6 +47,7 @@ class Draft:
     """Values of channels without a version."""
     writes: list[WriteCell] = field(default_factory=list)
     """Pending writes of the parent."""
+    lease: Lease | None = None
 
 
 class _Ground(NamedTuple):
@@ -66,8 +69,12 @@ def commit(draft: Draft) -> Program[set[str]]:
 
     Nothing is stored when the result is not empty: it names the channels whose
     whole values the draft lacks. They are in no parent that is stored here.
+
+    Raises:
+        LeaseLostError: another run holds the thread by now.
     """
-    ground = yield from _ground((draft.thread, draft.ns), draft.parent, draft.id)
+    place = draft.thread, draft.ns
+    ground = yield from _ground(place, draft.parent, draft.id, draft.lease)
     channels = changed(draft.versions, draft.new_versions, ground.versions)
     missing = {c for c in draft.held.intersection(channels) if _lacks(draft, ground, c)}
     if missing:
@@ -90,9 +97,11 @@ def commit(draft: Draft) -> Program[set[str]]:
     return set()
 
 
-def amend(thread: str, ns: str, at: str, own: Mapping[str, Cell]) -> Program[None]:
+def amend(
+    place: tuple[str, str], at: str, own: Mapping[str, Cell], lease: Lease | None
+) -> Program[None]:
     """Replace values of a stored checkpoint; nothing happens if it is gone."""
-    ground = yield from _ground((thread, ns), at, at)
+    ground = yield from _ground(place, at, at, lease)
     if ground.space is None or ground.versions is None:
         return
     layout = _Layout(ground.space, ground)
@@ -116,22 +125,26 @@ def _builds_on(cell: Cell) -> bool:
     return cell == SAME or cell[0] in CHANGES
 
 
-def _ground(place: tuple[str, str], parent: str | None, own: str) -> Program[_Ground]:
+def _ground(
+    place: tuple[str, str], parent: str | None, own: str, lease: Lease | None
+) -> Program[_Ground]:
     rows = yield from Query(
         # The count of a cell is 32 bits wide, see CELL_BITS.
         "SELECT s.id, c.header, c.cells, (SELECT max(k.id) FROM towpath_cells k"
         " WHERE k.id BETWEEN (s.id << 32) AND (s.id << 32) + 4294967295),"
         " EXISTS (SELECT 1 FROM towpath_checkpoints o"
-        " WHERE o.space = s.id AND o.id = ?)"
+        f" WHERE o.space = s.id AND o.id = ?), {EPOCH}"
         " FROM towpath_spaces s"
         " LEFT JOIN towpath_checkpoints c ON c.space = s.id AND c.id = ?"
         " WHERE s.thread = ? AND s.ns = ?",
-        (own, parent, *place),
+        (own, lease and lease.owner, parent, *place),
         lock=place[0],
     )
     if not rows:
+        yield from check_new(lease)
         return _Ground(None, None)
-    [(space, header, cells, newest, again)] = rows
+    [(space, header, cells, newest, again, epoch)] = rows
+    check(lease, epoch)
     if header is None:
         return _Ground(space, newest, bool(again))
     versions = _codec.decode(header)["channel_versions"]
@@ -204,11 +217,24 @@ def _store_writes(
 
 
 def put_writes(
-    thread: str, ns: str, checkpoint: str, writes: Sequence[WriteCell]
+    place: tuple[str, str],
+    checkpoint: str,
+    writes: Sequence[WriteCell],
+    lease: Lease | None,
 ) -> Program[None]:
-    """Record what a task wrote on top of a checkpoint."""
+    """Record what a task wrote on top of a checkpoint.
+
+    Raises:
+        LeaseLostError: another run holds the thread by now.
+    """
     rows = yield from Query(
-        "SELECT id FROM towpath_spaces WHERE thread = ? AND ns = ?", (thread, ns)
+        f"SELECT s.id, {EPOCH} FROM towpath_spaces s WHERE s.thread = ? AND s.ns = ?",
+        (lease and lease.owner, *place),
     )
-    space = rows[0][0] if rows else (yield from new_space(thread, ns))
+    if rows:
+        [(space, epoch)] = rows
+        check(lease, epoch)
+    else:
+        yield from check_new(lease)
+        space = yield from new_space(*place)
     yield from _store_writes(space, checkpoint, writes)

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from towpath.call.scope import RunScope
 from towpath.checkpoint.base.id import checkpoint_id
+from towpath.checkpoint.base.lease import is_here, pause_s
+from towpath.errors import ThreadBusyError
 from towpath.kernel.commands import (
     Alarm,
     Expired,
@@ -100,7 +102,11 @@ def staged(command: Persist | Record) -> Any:
         return Deferred(saver, *saver_call(command))
     if isinstance(command, Record):
         return saver.stage_writes(
-            command.config, command.writes, command.task_id, command.path
+            command.config,
+            command.writes,
+            command.task_id,
+            command.path,
+            lease=command.lease,
         )
     return saver.stage_commit(
         command.config,
@@ -109,6 +115,7 @@ def staged(command: Persist | Record) -> Any:
         command.versions,
         command.writes,
         written=command.written,
+        lease=command.lease,
     )
 
 
@@ -116,7 +123,20 @@ def conclusion(command: Finish) -> Any:
     """What is left to be stored at the end of a run, or None."""
     if not capable(command.saver, "deltas"):
         return None
-    return command.saver.end_run(command.config, command.values)
+    return command.saver.end_run(
+        command.config, command.values, command.lease, release=command.release
+    )
+
+
+def pause_before_claim(command: Fetch, error: ThreadBusyError, attempt: int) -> float:
+    """How many seconds to wait until a busy thread is claimed again.
+
+    Raises:
+        ThreadBusyError: the run is not to wait, or would do so for ever.
+    """
+    if not command.patient or is_here(error.owner):
+        raise error
+    return pause_s(attempt)
 
 
 def captured(command: Persist | Record) -> Persist | Record:
@@ -154,8 +174,9 @@ def saver_call(command: Persist | Record | Fetch | FetchAll) -> tuple[str, Any, 
         args = (command.config, command.writes, command.task_id, command.path)
         return "put_writes", args, {}
     if isinstance(command, Fetch):
-        begins = command.goes_on and capable(command.saver, "deltas")
-        return "begin_run" if begins else "get_tuple", (command.config,), {}
+        if command.goes_on and capable(command.saver, "deltas"):
+            return "begin_run", (command.config, command.lease), {}
+        return "get_tuple", (command.config,), {}
     options = {"filter": command.filter, "before": command.before}
     return "list", (command.config,), {**options, "limit": command.limit}
 

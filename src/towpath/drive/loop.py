@@ -27,12 +27,13 @@ from towpath.drive.common import (
     conclusion,
     dated,
     is_inline,
+    pause_before_claim,
     runs_here,
     saver_call,
     staged,
     stamp,
 )
-from towpath.errors import NodeCancelledError
+from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
     Cancelled,
     Closed,
@@ -396,9 +397,15 @@ class LoopDriver:
 
     async def ask_saver(self, command: Fetch) -> Any:
         method, args, _ = saver_call(command)
-        if is_inline(command.saver):
-            return getattr(command.saver, method)(*args)
-        return await getattr(command.saver, f"a{method}")(*args)
+        attempt = 0
+        while True:
+            try:
+                if is_inline(command.saver):
+                    return getattr(command.saver, method)(*args)
+                return await getattr(command.saver, f"a{method}")(*args)
+            except ThreadBusyError as error:
+                await asyncio.sleep(pause_before_claim(command, error, attempt))
+            attempt += 1
 
     async def ask_saver_all(self, command: FetchAll) -> list[Any]:
         method, args, kwargs = saver_call(command)

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from threading import Condition
-from time import monotonic
+from threading import Condition, get_ident
+from time import monotonic, sleep
 from typing import Any, Final
 
 from towpath.call.attempt import run_blocking
@@ -26,12 +26,13 @@ from towpath.drive.common import (
     conclusion,
     dated,
     is_inline,
+    pause_before_claim,
     runs_here,
     saver_call,
     staged,
     stamp,
 )
-from towpath.errors import NodeCancelledError
+from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
     Cancelled,
     Closed,
@@ -311,7 +312,15 @@ class SyncDriver:
 
     def ask_saver(self, command: Fetch) -> Any:
         method, args, _ = saver_call(command)
-        return getattr(command.saver, method)(*args)
+        if command.lease is not None:
+            command.lease.holder = get_ident()
+        attempt = 0
+        while True:
+            try:
+                return getattr(command.saver, method)(*args)
+            except ThreadBusyError as error:
+                sleep(pause_before_claim(command, error, attempt))
+            attempt += 1
 
     def ask_saver_all(self, command: FetchAll) -> list[Any]:
         method, args, kwargs = saver_call(command)

@@ -68,6 +68,7 @@ class Persist:
     writes: LateWrites
     how: Literal["wait", "behind", "hold"]
     written: Mapping[str, Sequence[Any] | None] | None = None
+    lease: Any = None
 
 
 @dataclass(slots=True)
@@ -80,6 +81,7 @@ class Record:
     path: str
     writes: Sequence[Write]
     how: Literal["wait", "behind"]
+    lease: Any = None
 
 
 class Flush:
@@ -92,12 +94,16 @@ class Flush:
 class Fetch:
     """Read one checkpoint. Reply: its `CheckpointTuple`, or None.
 
-    `goes_on` says that what follows from it is going to be stored.
+    `goes_on` says that what follows from it is going to be stored. With a
+    `lease`, the thread is claimed first; while another run has it, the driver
+    waits, unless `patient` is False.
     """
 
     saver: Any
     config: Config
     goes_on: bool = False
+    lease: Any = None
+    patient: bool = True
 
 
 @dataclass(slots=True)
@@ -105,12 +111,14 @@ class Finish:
     """Nothing more follows from the checkpoint that `config` names.
 
     `values` are those of its channels, to be compared with what was stored, if
-    the run has come to its end.
+    the run has come to its end. `release` tells to give the lease back.
     """
 
     saver: Any
     config: Config
     values: Mapping[str, Any] | None
+    lease: Any = None
+    release: bool = False
 
 
 @dataclass(slots=True)

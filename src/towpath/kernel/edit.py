@@ -21,7 +21,6 @@ from towpath.errors import (
 )
 from towpath.kernel.commands import (
     Fetch,
-    Finish,
     Flush,
     Launch,
     Persist,
@@ -34,12 +33,14 @@ from towpath.kernel.session import Session
 from towpath.kernel.start import (
     OUTSIDE,
     by_task,
+    claim,
     input_writes,
     open_saved,
     parent_id,
     recorded_outside,
     refuse_unknown,
     take_outside,
+    unclaim,
 )
 from towpath.plan import Plan
 from towpath.step.apply import apply
@@ -61,6 +62,20 @@ def bulk_update(
     """Apply several updates, one checkpoint per superstep; return the last config."""
     if not supersteps:
         raise InvalidUpdateError("No supersteps provided")
+    try:
+        config = yield from update_all(plan, req, supersteps)
+        yield Flush()
+    except Exception:
+        yield unclaim(req)
+        raise
+    yield unclaim(req)
+    return config
+
+
+def update_all(
+    plan: Plan, req: Request, supersteps: Sequence[Sequence[StateUpdate]]
+) -> Program[dict[str, Any]]:
+    """Apply the updates of several supersteps."""
     config: dict[str, Any] = {}
     for given in supersteps:
         updates = [StateUpdate(*update) for update in given]
@@ -68,8 +83,6 @@ def bulk_update(
             raise InvalidUpdateError("No updates provided")
         config = yield from update(plan, req, updates)
         req.pinned = config["configurable"]["checkpoint_id"]
-    yield Flush()
-    yield Finish(req.saver, req.place(req.pinned), None)
     return config
 
 
@@ -77,7 +90,7 @@ def update(
     plan: Plan, req: Request, updates: Sequence[StateUpdate]
 ) -> Program[dict[str, Any]]:
     """Apply the updates of one superstep."""
-    saved = yield Fetch(req.saver, req.place(req.pinned), goes_on=True)
+    saved = yield claim(req)
     if saved is None:
         refuse_unknown(req)
     session = opened(plan, req, saved)
@@ -261,7 +274,8 @@ def close_above(
             if channel == INTERRUPT and any(q.id in closed for q in value):
                 left = [q for q in value if q.id not in closed]
                 writes = [(INTERRUPT, left)]
-                yield Record(req.saver, config, task_id, "", writes, "wait")
+                lease = req.lease
+                yield Record(req.saver, config, task_id, "", writes, "wait", lease)
 
 
 def record_stand_ins(
@@ -300,6 +314,7 @@ def copy(session: Session, saved: Any) -> Program[dict[str, Any]]:
         dict(state.versions),
         (),
         "wait",
+        lease=req.lease,
     )
     id_, _ = yield command
     return {"configurable": req.place(id_)["configurable"]}

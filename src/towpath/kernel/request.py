@@ -35,8 +35,9 @@ class Request:
     answers to questions by id. A run from a checkpoint that its thread has
     passed is `rewound`: `fork_base` is that checkpoint, `fork_id` the first of
     the new branch; `forks` name checkpoints that subgraphs go on from, by
-    namespace. `origin` stands in for a checkpoint id where
-    there is no saver. `state` and
+    namespace. `lease` is the right to write to the thread, which the outermost
+    run `claims` and gives back; without `patient` it does not wait for it.
+    `origin` stands in for a checkpoint id where there is no saver. `state` and
     `stop` are set by the run for those who run under it; `spent` counts the
     supersteps that nested runs took.
     """
@@ -60,6 +61,9 @@ class Request:
     forks: Mapping[str, str] = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)
     parents: Mapping[str, str] = field(default_factory=dict)
+    lease: Any = None
+    claims: bool = False
+    patient: bool = True
     origin: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     control: Any = None

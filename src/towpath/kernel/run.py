@@ -23,7 +23,7 @@ from towpath.kernel.commands import Launch, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
 from towpath.kernel.settle import at_once, recall, settle, stand_in_of
-from towpath.kernel.start import begin
+from towpath.kernel.start import begin, unclaim
 from towpath.plan import Plan
 from towpath.step.apply import apply
 from towpath.step.interrupts import breaks, is_done, own_writes
@@ -64,7 +64,10 @@ def run(plan: Plan, req: Request) -> Program[Outcome]:
     except GeneratorExit:
         raise
     except BaseException:
-        if session is not None and session.saver is not None:
+        if session is None:
+            if req.claims:
+                yield unclaim(req)
+        elif session.saver is not None:
             yield from session.conclude(complete=False)
         raise
     if session.saver is not None:

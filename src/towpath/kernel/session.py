@@ -117,7 +117,8 @@ class Session:
         if self.broken:
             return  # nothing may be stored after what could not be
         config = self.req.place(self.state.id)
-        command = Record(self.saver, config, task_id, path, writes, self.how)
+        lease = self.req.lease
+        command = Record(self.saver, config, task_id, path, writes, self.how, lease)
         if self.req.durability == "exit":
             self.held_records.append(command)
             return
@@ -179,6 +180,7 @@ class Session:
             late,
             self.how,
             written(self.plan, state),
+            self.req.lease,
         )
         yield from self.put(command)
         state.step += 1
@@ -253,10 +255,19 @@ class Session:
         What a node changed in place and did not return belongs to the state only
         when the run is complete: a task that runs again would change it twice.
         """
-        yield from self.release_held()
-        yield Flush()
         values = dict(self.state.stored) if complete else None
-        yield Finish(self.saver, self.req.place(self.state.id), values)
+        try:
+            yield from self.release_held()
+            yield Flush()
+        except Exception:
+            yield self.finish(None)
+            raise
+        yield self.finish(values)
+
+    def finish(self, values: Mapping[str, Any] | None) -> Finish:
+        req = self.req
+        place = req.place(self.state.id)
+        return Finish(self.saver, place, values, req.lease, release=req.claims)
 
     # -- what is told -------------------------------------------------------
 

@@ -20,7 +20,7 @@ from towpath.errors import (
     VanishedNodeError,
     nearest,
 )
-from towpath.kernel.commands import Fetch, FetchAll, Program
+from towpath.kernel.commands import Fetch, FetchAll, Finish, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
 from towpath.plan import NOTHING, NodeSpec, Plan
@@ -111,7 +111,7 @@ def take_outside(
 
 def load(req: Request) -> Program[tuple[Any, bool]]:
     """The checkpoint to go on from, and whether its thread has passed it."""
-    saved = yield Fetch(req.saver, req.place(req.pinned), goes_on=True)
+    saved = yield claim(req)
     if saved is None:
         refuse_unknown(req)
         return None, False
@@ -122,6 +122,19 @@ def load(req: Request) -> Program[tuple[Any, bool]]:
     if req.nested and req.fork_id and not rewound:
         saved = yield from as_of_then(req, saved)
     return saved, rewound
+
+
+def claim(req: Request) -> Fetch:
+    """The command that reads where a run goes on, and claims its thread."""
+    lease = req.lease if req.claims else None
+    place = req.place(req.pinned)
+    return Fetch(req.saver, place, goes_on=True, lease=lease, patient=req.patient)
+
+
+def unclaim(req: Request) -> Finish:
+    """The command that ends a run of which there is no session."""
+    place = req.place(req.pinned)
+    return Finish(req.saver, place, None, req.lease, release=req.claims)
 
 
 def refuse_unknown(req: Request) -> None:

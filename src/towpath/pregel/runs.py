@@ -23,6 +23,7 @@ from towpath.kernel.request import Chunk, Request, silence
 from towpath.kernel.run import Outcome, run
 from towpath.plan import Plan
 from towpath.pregel.chunks import Format, modes_of
+from towpath.pregel.claims import claim_thread
 from towpath.pregel.config import InvalidConfigError, limit_of, merge
 from towpath.pregel.debug import EXCLUDED_METADATA_KEYS
 from towpath.pregel.lifecycle import MODE, Listeners, listeners_of
@@ -148,6 +149,7 @@ def prepare_run(
         place_root(graph, request, merged)
     else:
         place_nested(graph, request, parent, config, options)
+    claim_thread(request, parent.scope if parent else None, plan.semantics)
     if request.modes:
         format_.own = request.path
     if request.saver is not None:

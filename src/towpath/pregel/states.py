@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from towpath.call.scope import RunScope
+from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import CONF
+from towpath.context import current
 from towpath.drive.loop import LoopDriver
 from towpath.drive.sync import SyncDriver
 from towpath.errors import NoCheckpointerError
@@ -16,6 +17,7 @@ from towpath.kernel.edit import bulk_update
 from towpath.kernel.inspect import find_subgraph, get_state, snapshot, stored_ns
 from towpath.kernel.request import Request
 from towpath.plan import Plan
+from towpath.pregel.claims import claim_thread
 from towpath.pregel.config import merge
 from towpath.pregel.ports import bump_of
 from towpath.pregel.runs import check_colour
@@ -82,6 +84,14 @@ def place_of(graph: Any, config: Mapping[str, Any]) -> Place:
         bump=bump_of(saver),
     )
     return Place(inner.plan_of_graph, request, merged, graph)
+
+
+def place_to_edit(graph: Any, config: Mapping[str, Any]) -> Place:
+    """Find what a config names, to write there."""
+    place, task = place_of(graph, config), current.get()
+    scope = task.scope if isinstance(task, TaskContext) else None
+    claim_thread(place.request, scope, place.plan.semantics)
+    return place
 
 
 def history_page(
@@ -215,7 +225,7 @@ class StateVerbs:
         self, config: Mapping[str, Any], supersteps: Sequence[Sequence[StateUpdate]]
     ) -> dict[str, Any]:
         """Apply several updates, one checkpoint per superstep, in order."""
-        at = place_of(self, config)
+        at = place_to_edit(self, config)
         program = bulk_update(at.plan, at.request, supersteps)
         return at.drive(program)  # type: ignore[no-any-return]
 
@@ -223,7 +233,7 @@ class StateVerbs:
         self, config: Mapping[str, Any], supersteps: Sequence[Sequence[StateUpdate]]
     ) -> dict[str, Any]:
         """Async twin of `bulk_update_state`."""
-        at = place_of(self, config)
+        at = place_to_edit(self, config)
         program = bulk_update(at.plan, at.request, supersteps)
         return await at.adrive(program)  # type: ignore[no-any-return]
 

@@ -16,6 +16,7 @@ from random import Random
 from types import coroutine
 from typing import Any, Final
 
+from towpath.checkpoint.base.lease import Lease
 from towpath.constants import CONF, NULL_TASK_ID
 from towpath.drive.common import BACKLOG, conclusion, saver_call, staged
 from towpath.kernel.commands import Fetch, FetchAll, Finish, Persist, Record
@@ -165,6 +166,7 @@ class Simulation:
         self.journal = Journal()
         self.backlog = Backlog(self)
         self.begun: list[Process] = []
+        self.leases: list[Lease] = []
         self.dead = False
 
     def alive(self) -> None:
@@ -178,6 +180,8 @@ class Simulation:
         are closed, nothing of it reaches the saver.
         """
         self.dead = True
+        for lease in self.leases:
+            lease.end()  # as that of a process that is gone
         for process in self.begun:
             if process.life is not None and not process.ended:
                 with suppress(BaseException):
@@ -217,6 +221,8 @@ class Simulation:
         journal.fetches += 1
         if journal.fetches - 1 in self.faults.fetches:
             raise DiskError("the disk cannot be read")
+        if isinstance(command, Fetch) and command.lease is not None:
+            self.leases.append(command.lease)
         method, args, kwargs = saver_call(command)
         found = getattr(command.saver, method)(*args, **kwargs)
         if isinstance(command, FetchAll):

@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
     ChannelVersions,
     Checkpoint,
@@ -209,10 +210,18 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
 
     # Storing changes: of savers that declare `deltas` or `staged`
 
-    def begin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+    def begin_run(
+        self,
+        config: RunnableConfig,
+        lease: Lease | None = None,  # noqa: ARG002
+    ) -> CheckpointTuple | None:
         """As `get_tuple`, for a run that goes on from there.
 
-        A saver may remember what it read, to tell later what has changed.
+        A saver may remember what it read, to tell later what has changed. One
+        that declares `leases` grants the lease in the same transaction.
+
+        Raises:
+            ThreadBusyError: another run holds the thread (TP-502).
         """
         return self.get_tuple(config)
 
@@ -220,12 +229,16 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
         self,
         config: RunnableConfig,  # noqa: ARG002
         values: Mapping[str, Any] | None,  # noqa: ARG002
+        lease: Lease | None = None,  # noqa: ARG002
+        *,
+        release: bool = False,  # noqa: ARG002
     ) -> Staged[None] | None:
         """Forget a run, and return what remains to be stored of it, if anything.
 
         `config` names its last checkpoint. `values` are those of its channels:
         what was changed in them in place, and returned by no node, is found
-        here. They are None for a run that did not come to its end.
+        here. They are None for a run that did not come to its end. `release`
+        tells to take the lease back.
         """
         return None
 
@@ -238,11 +251,14 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
         writes: Sequence[TaskWrites] = (),
         *,
         written: Written = None,
+        lease: Lease | None = None,
     ) -> Staged[RunnableConfig]:
         """Encode what `commit` stores, for savers that declare `staged`.
 
         `written` says what was written to each channel since the parent. What
         else is in the same container, and is the same object, was not changed.
+        Where `lease` is no longer held, running it is a `LeaseLostError`, and
+        nothing is stored; so it is with `stage_writes`.
         """
         raise NotImplementedError
 
@@ -252,6 +268,8 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
         writes: Sequence[tuple[str, Any]],
         task_id: str,
         task_path: str = "",
+        *,
+        lease: Lease | None = None,
     ) -> Staged[None]:
         """Encode what `put_writes` stores, for savers that declare `staged`."""
         raise NotImplementedError
@@ -278,7 +296,11 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
 
     # The async twins
 
-    async def abegin_run(self, config: RunnableConfig) -> CheckpointTuple | None:
+    async def abegin_run(
+        self,
+        config: RunnableConfig,
+        lease: Lease | None = None,  # noqa: ARG002
+    ) -> CheckpointTuple | None:
         """Async twin of `begin_run`."""
         return await self.aget_tuple(config)
 

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from psycopg.types.numeric import Int8
 
-from towpath.checkpoint.programs import Row
+from towpath.checkpoint.programs import NOW, Row
 
 _TYPES: Final = (
     (
@@ -27,6 +27,7 @@ _TYPES: Final = (
     ),
     (re.compile(r"\bINTEGER\b"), "BIGINT"),
     (re.compile(r"\bBLOB\b"), "BYTEA"),
+    (re.compile(r"\bREAL\b"), "DOUBLE PRECISION"),
     (re.compile(r"\bTEXT\b"), 'TEXT COLLATE "C"'),
     (re.compile(r"\s*\bWITHOUT ROWID\b"), ""),
 )
@@ -35,8 +36,9 @@ _READS: Final = re.compile(r"\s*(SELECT|WITH|VALUES)\b")
 _CHANGES: Final = re.compile(r"\b(INSERT INTO|UPDATE|DELETE FROM)\b")
 _RETURNING: Final = re.compile(r"\bRETURNING\b")
 
+_NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
 _WORDS: Final = re.compile(
-    r"'[^']*'"
+    re.escape(NOW) + r"|'[^']*'"
     r"|(?<!NOT )IN \(SELECT value FROM json_each\(\?\)\)"
     r"|\bjson_each\(\?\)(?:\s+AS\s+(\w+))?"
     r"|\?"
@@ -71,6 +73,8 @@ def translate(sql: str) -> Statement:
 def _put(found: re.Match[str], numbers: Iterator[int]) -> str:
     """Return the words of Postgres for some of ours."""
     word = found[0]
+    if word == NOW:
+        return _NOW
     if word.startswith("'"):
         return word
     number = f"${next(numbers)}"

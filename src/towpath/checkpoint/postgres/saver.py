@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any, NamedTuple, Self, TypeVar
 
 import psycopg
@@ -32,7 +32,14 @@ from towpath.checkpoint.postgres.lend import (
     PoolOptions,
 )
 from towpath.checkpoint.postgres.link import Prepared
-from towpath.checkpoint.postgres.work import READ, WRITE, Work, obey, obey_async
+from towpath.checkpoint.postgres.work import (
+    READ,
+    WRITE,
+    WRITE_BEHIND,
+    Work,
+    obey,
+    obey_async,
+)
 from towpath.checkpoint.programs import MIGRATIONS, Program, Query
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.sql import Make, SqlSaver
@@ -171,20 +178,20 @@ class PostgresSaver(SqlSaver):
     def _read(self, make: Make[R]) -> R:
         return self._do(make, READ)
 
-    def _write(self, make: Make[R]) -> R:
-        return self._do(make, WRITE)
+    def _write(self, make: Make[R], *, durable: bool = True) -> R:
+        return self._do(make, WRITE if durable else WRITE_BEHIND)
 
     async def _aread(self, make: Make[R]) -> R:
         return await self._ado(make, READ)
 
-    async def _awrite(self, make: Make[R]) -> R:
-        return await self._ado(make, WRITE)
+    async def _awrite(self, make: Make[R], *, durable: bool = True) -> R:
+        return await self._ado(make, WRITE if durable else WRITE_BEHIND)
 
-    def _do(self, make: Make[R], begin: bytes) -> R:
+    def _do(self, make: Make[R], begin: Sequence[bytes]) -> R:
         self._set_up()
         return _run(self._lenders.blocking, Work(make, begin, self._prepared))
 
-    async def _ado(self, make: Make[R], begin: bytes) -> R:
+    async def _ado(self, make: Make[R], begin: Sequence[bytes]) -> R:
         await self._aset_up()
         work = Work(make, begin, self._prepared)
         if self._lenders.looped is None:

@@ -18,7 +18,7 @@ connection will do, also one of a pooler that gives every transaction another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from psycopg.pq import TransactionStatus
@@ -36,10 +36,12 @@ from towpath.checkpoint.programs import Program, Query, Row
 R = TypeVar("R")
 Steps = Generator[Step, Any, R]
 
-READ: Final = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+READ: Final = (b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 """For a program that only reads: all of it sees one moment."""
-WRITE: Final = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+WRITE: Final = (b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",)
 """For one that may write: what it reads after a lock is what the last one left."""
+WRITE_BEHIND: Final = (*WRITE, b"SET LOCAL synchronous_commit = off")
+"""For one whose result may be forgotten when the server fails."""
 
 # The number of the transaction comes along, for the case that nobody hears
 # whether it was committed.
@@ -57,7 +59,7 @@ class Work(Generic[R]):
     def __init__(
         self,
         make: Callable[[], Program[R]],
-        begin: bytes,
+        begin: Sequence[bytes],
         prepared: Prepared | None = None,
     ) -> None:
         self._make = make
@@ -85,21 +87,21 @@ class Work(Generic[R]):
             if self._number is not None and (yield from self._was_committed()):
                 result: Any = self._result
                 return result  # type: ignore[no-any-return]  # of that attempt
-            return (yield from self._transact(self._begin if idle else None))
+            return (yield from self._transact(self._begin if idle else ()))
         finally:
             self._link.leave()
 
-    def _transact(self, begin: bytes | None) -> Steps[R]:
+    def _transact(self, begin: Sequence[bytes]) -> Steps[R]:
         link, self._locked = self._link, None
-        if begin is not None:
-            link.send(begin)
+        for statement in begin:
+            link.send(statement)
         try:
             result = self._result = yield from self._obey(self._make())
         except Exception:
             # The program's own. The server's leave the link ended.
             yield link.end()
             raise
-        if begin is not None:
+        if begin:
             self._number = self._transaction_number()
             link.send(b"COMMIT")
         yield link.end()

@@ -77,11 +77,21 @@ class Connections:
             raise
         return connection
 
-    def write(self, program: Program[R]) -> R:
-        """Run a program that may write; all of it is stored, or nothing."""
+    def write(self, program: Program[R], *, durable: bool = True) -> R:
+        """Run a program that may write; all of it is stored, or nothing.
+
+        What need not be `durable` may be forgotten when the machine fails, and
+        costs no waiting for the disk.
+        """
         with self._lock:
             self._check_open()
-            return self._run(self.writer, "BEGIN IMMEDIATE", program)
+            if durable or not self._owned:
+                return self._run(self.writer, "BEGIN IMMEDIATE", program)
+            self.writer.execute("PRAGMA synchronous = OFF")
+            try:
+                return self._run(self.writer, "BEGIN IMMEDIATE", program)
+            finally:
+                self.writer.execute(f"PRAGMA synchronous = {self._synchronous}")
 
     def read(self, program: Program[R]) -> R:
         """Run a program that only reads; all of it sees one moment."""

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 from towpath.checkpoint import programs
@@ -115,15 +116,15 @@ class SqliteSaver(SqlSaver):
         self.setup()
         return self._connections.read(make())
 
-    def _write(self, make: Make[R]) -> R:
+    def _write(self, make: Make[R], *, durable: bool = True) -> R:
         self.setup()
-        return self._connections.write(make())
+        return self._connections.write(make(), durable=durable)
 
     async def _aread(self, make: Make[R]) -> R:
         return await self._hop(self._read, make)
 
-    async def _awrite(self, make: Make[R]) -> R:
-        return await self._hop(self._write, make)
+    async def _awrite(self, make: Make[R], *, durable: bool = True) -> R:
+        return await self._hop(partial(self._write, durable=durable), make)
 
     async def _hop(self, run: Runner[R], make: Make[R]) -> R:
         # Importing asyncio takes 30 ms that a blocking program need not pay.

@@ -1,0 +1,101 @@
+"""Programs that grant leases of threads, renew them and take them back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from towpath.checkpoint.base.lease import TTL_S, Lease
+from towpath.checkpoint.programs import NOW, Program, Query
+from towpath.errors import LeaseLostError, ThreadBusyError
+
+EPOCH: Final = (
+    "(SELECT l.epoch FROM towpath_leases l WHERE l.thread = s.thread AND l.owner = ?)"
+)
+"""Of a space `s`, the epoch in which an owner holds its thread."""
+
+
+def acquire(lease: Lease, is_dead: Callable[[str], bool]) -> Program[int]:
+    """Claim a thread; return the epoch.
+
+    Raises:
+        ThreadBusyError: another run has it, which is not known to be dead.
+    """
+    rows = yield from Query(
+        f"SELECT owner, epoch, expires > {NOW} FROM towpath_leases WHERE thread = ?",
+        (lease.thread,),
+        lock=lease.thread,
+    )
+    if not rows:
+        yield Query(
+            "INSERT INTO towpath_leases (thread, owner, epoch, expires)"
+            f" VALUES (?, ?, 1, {NOW} + ?)",
+            (lease.thread, lease.owner, TTL_S),
+        )
+        return 1
+    [(owner, epoch, lasts)] = rows
+    if owner is not None and lasts and owner != lease.owner and not is_dead(owner):
+        raise busy(lease.thread, owner)
+    yield Query(
+        "UPDATE towpath_leases SET owner = ?, epoch = ?,"
+        f" expires = {NOW} + ? WHERE thread = ?",
+        (lease.owner, epoch + 1, TTL_S, lease.thread),
+    )
+    return int(epoch) + 1
+
+
+def busy(thread: str, owner: str) -> ThreadBusyError:
+    """Return the error that tells who has a thread."""
+    error = ThreadBusyError(
+        f"thread `{thread}` is held by another run",
+        hint="wait for it, which is the default (`on_busy`); or close the stream "
+        "that is not finished; or use a thread of its own",
+    )
+    error.owner = owner
+    return error
+
+
+def check(lease: Lease | None, epoch: int | None) -> None:
+    """Refuse to store under a lease that another run holds by now.
+
+    Raises:
+        LeaseLostError: names the thread (TP-505).
+    """
+    if lease is not None and epoch != lease.epoch:
+        raise LeaseLostError(
+            f"another run took thread `{lease.thread}` over; this one stores nothing "
+            "more",
+            hint="resume the thread, if it is not finished",
+        )
+
+
+def check_new(lease: Lease | None) -> Program[None]:
+    """The same for a thread of which nothing is stored yet."""
+    if lease is not None:
+        rows = yield from Query(
+            "SELECT epoch FROM towpath_leases WHERE thread = ? AND owner = ?",
+            (lease.thread, lease.owner),
+        )
+        check(lease, rows[0][0] if rows else None)
+
+
+def renew(leases: Sequence[Lease]) -> Program[None]:
+    """Make leases last longer."""
+    yield Query(
+        f"UPDATE towpath_leases SET expires = {NOW} + ? WHERE thread = ? AND owner = ?",
+        [(TTL_S, lease.thread, lease.owner) for lease in leases],
+        many=True,
+    )
+
+
+def release(lease: Lease) -> Program[None]:
+    """Give a lease back; of a thread without a checkpoint nothing is left."""
+    yield Query(
+        "DELETE FROM towpath_leases WHERE thread = ? AND owner = ? AND NOT EXISTS"
+        " (SELECT 1 FROM towpath_spaces s WHERE s.thread = towpath_leases.thread)",
+        (lease.thread, lease.owner),
+    )
+    yield Query(
+        "UPDATE towpath_leases SET owner = NULL WHERE thread = ? AND owner = ?",
+        (lease.thread, lease.owner),
+    )
