@@ -99,25 +99,23 @@ class RunControl:
     resumed later.
     """
 
-    __slots__ = ("_drain_reason",)
+    __slots__ = ("drain_reason",)
+
+    drain_reason: str | None
+    """Why the run was asked to stop, if it was."""
 
     def __init__(self) -> None:
         # One reference, written and read whole: no lock is needed.
-        self._drain_reason: str | None = None
+        self.drain_reason = None
 
     def request_drain(self, reason: str = "shutdown") -> None:
         """Ask the run to stop after the step it is in."""
-        self._drain_reason = reason
+        self.drain_reason = reason
 
     @property
     def drain_requested(self) -> bool:
         """Whether the run was asked to stop."""
-        return self._drain_reason is not None
-
-    @property
-    def drain_reason(self) -> str | None:
-        """Why the run was asked to stop, if it was."""
-        return self._drain_reason
+        return self.drain_reason is not None
 
 
 def _no_op_stream_writer(_chunk: Any) -> None:

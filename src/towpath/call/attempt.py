@@ -77,10 +77,27 @@ Attempt = Generator[Call | Next, Any, None]
 
 def attempt(scope: RunScope, task: Task, context: TaskContext) -> Attempt:
     """Run the task's node and its branches; leave the outcome on the task."""
+    spec = task.spec
     try:
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
-        task.writes = yield from result(scope, task, context)
+        given = task.output is not MISSING
+        output = task.output if given else (yield from node_call(scope, task, context))
+        context.output = output
+        if spec.action is not None and spec.action.yields and not given:
+            context.output = writes = yield from drain(scope, task, output)
+        else:
+            writes = node_writes(scope, task, context, output)
+        own = tuple(writes)
+        for index, branch in enumerate(spec.branches):
+            view = branch_view(scope, task, own, branch.view)
+            call = Call(branch.path, view, context)
+            if scope.trace is not None:
+                call = scope.trace.branch(call, task, context, index)
+            answer = yield call
+            writes.extend(branch_writes(scope.plan, spec, branch, answer))
+        writes.extend(spec.edges)
+        task.writes = writes
     except BaseException as error:
         caught(task, context, error)
     if context.question is not None or context.refused is not None:
@@ -160,31 +177,6 @@ def swallowed(task: Task, context: TaskContext) -> None:
     task.interrupts = tuple(context.question.args[0])
     task.halted = True
     task.error, task.writes = None, []
-
-
-def result(
-    scope: RunScope, task: Task, context: TaskContext
-) -> Generator[Call | Next, Any, list[Write]]:
-    """Call the node, then its branches, and return all that they write."""
-    spec, plan = task.spec, scope.plan
-    given = task.output is not MISSING
-    output = task.output if given else (yield from node_call(scope, task, context))
-    context.output = output
-    if spec.action is not None and spec.action.yields and not given:
-        context.output = writes = yield from drain(scope, task, output)
-    else:
-        writes = node_writes(scope, task, context, output)
-    if spec.branches:
-        own = tuple(writes)
-        for index, branch in enumerate(spec.branches):
-            view = branch_view(scope, task, own, branch.view)
-            call = Call(branch.path, view, context)
-            if scope.trace is not None:
-                call = scope.trace.branch(call, task, context, index)
-            answer = yield call
-            writes.extend(branch_writes(plan, spec, branch, answer))
-    writes.extend(spec.edges)
-    return writes
 
 
 def node_call(

@@ -114,35 +114,29 @@ class Lanes:
         STOCK.run(self.work)
 
     def work(self) -> None:
-        waiting, fresh = self.waiting, True
-        with self.lock:
-            self.called -= 1
-        while True:
-            try:
-                _, job = waiting.popleft()
-            except IndexError:
-                # Under the lock, so that a job that arrives just now is seen.
-                with self.lock:
-                    if waiting:
-                        continue
-                    self.busy -= 1
-                    return
-            if fresh:
-                fresh = False
-                self.call_one()
+        """What a thread does for this run: job after job, while any waits."""
+        job = self.take(woken=1)
+        if job is not None:
+            self.call_one()
+        while job is not None:
             job()
+            job = self.take()
+
+    def take(self, woken: int = 0) -> Job | None:
+        """The next job; None, and the lane is free, when there is none."""
+        with self.lock:
+            self.called -= woken
+            if self.waiting:
+                return self.waiting.popleft()[1]
+            self.busy -= 1
+            return None
 
     def drop(self, keys: Collection[Any]) -> set[Any]:
         """Take back jobs that have not begun, and return their keys."""
-        dropped = set()
         with self.lock:
-            for entry in list(self.waiting):
-                if entry[0] in keys:
-                    try:
-                        self.waiting.remove(entry)
-                    except ValueError:
-                        continue  # a lane took it in the meantime
-                    dropped.add(entry[0])
+            dropped = {key for key, _ in self.waiting if key in keys}
+            left = [entry for entry in self.waiting if entry[0] not in dropped]
+            self.waiting = deque(left)
         return dropped
 
     def widen(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Generic, Self
 
 from towpath.channels.base import Value
 from towpath.channels.cell import Cell
-from towpath.channels.empties import empty_of
+from towpath.channels.empties import kind_of, made
 from towpath.channels.overwrite import MARKED, overwritten, single_overwrite
 from towpath.constants import MISSING, Missing
 
@@ -52,7 +52,7 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
     may replace the value instead: see `towpath.types.Overwrite`.
     """
 
-    __slots__ = ("operator", "start")
+    __slots__ = ("kind", "operator", "start")
 
     ticks: ClassVar[bool] = False
 
@@ -66,12 +66,11 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
         super().__init__(typ)
         self.operator = operator
         self.start = start
+        self.kind = kind_of(typ)
         self.value = self._first()
 
     def _first(self) -> Value | Missing:
-        first: Value | Missing = (
-            empty_of(self.typ) if self.start is None else self.start()
-        )
+        first: Value | Missing = made(self.kind) if self.start is None else self.start()
         return first
 
     def __eq__(self, other: object) -> bool:
@@ -92,6 +91,7 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
         twin = super().empty()
         twin.operator = self.operator
         twin.start = self.start
+        twin.kind = self.kind
         return twin
 
     def from_checkpoint(self, checkpoint: Value | Any) -> Self:

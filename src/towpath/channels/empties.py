@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import abc
+from collections.abc import Hashable
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin
 
 from towpath.constants import MISSING
 
-__all__ = ("empty_of", "stripped", "unwrapped")
+__all__ = ("empty_of", "kind_of", "made", "stripped", "unwrapped")
 
 _CONCRETE: dict[Any, type] = {
     abc.Sequence: list,
@@ -46,9 +47,19 @@ def empty_of(typ: Any) -> Any:
 
     Abstract collections have that of the concrete one: `Sequence` a list.
     """
+    return made(kind_of(typ))
+
+
+def kind_of(typ: Any) -> Any:
+    """What makes the empty value of `typ` when called, if anything does."""
     typ = unwrapped(typ)
     origin = get_origin(typ) or typ
+    return _CONCRETE.get(origin, origin) if isinstance(origin, Hashable) else origin
+
+
+def made(kind: Any) -> Any:
+    """Call what may make an empty value; MISSING when it does not."""
     try:
-        return _CONCRETE.get(origin, origin)()
+        return kind()
     except Exception:  # a constructor of the user's may raise anything
         return MISSING

@@ -246,11 +246,12 @@ class LoopDriver:
     async def launch(self, command: Launch) -> Sequence[Any]:
         """Await a lone task here; make asyncio tasks of several."""
         tasks = command.tasks
-        if self.scope.outer is not None and self.scope.heard:
-            # Whoever listens further up gets what was told before more happens.
-            await asyncio.sleep(0)
-        if self.cancelled is None and self.scope.abandoned():
-            self.cancelled = NodeCancelledError(self.scope.plan.name)
+        if self.scope.outer is not None:
+            if self.scope.heard:
+                # Whoever listens further up gets what was told before more happens.
+                await asyncio.sleep(0)
+            if self.cancelled is None and self.scope.abandoned():
+                self.cancelled = NodeCancelledError(self.scope.plan.name)
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and runs_here(self.scope, tasks[0]):

@@ -236,11 +236,8 @@ class SyncDriver:
 
     def collect(self) -> None:
         """Sort what is in the inbox."""
-        while True:
-            try:
-                self.sort(self.inbox.get_nowait())
-            except Empty:
-                return
+        while not self.inbox.empty():  # nobody else takes from it
+            self.sort(self.inbox.get_nowait())
 
     def sort(self, item: Any) -> None:
         """A chunk goes out, an event to the program; late results to nobody."""

@@ -86,6 +86,7 @@ def loop(session: Session) -> Program[Status]:
     tells, saver, control = session.tells, session.saver, req.control
     noted = tells or saver is not None or req.cache is not None
     retold = not (session.pending or session.reruns)
+    launch = Launch(())  # one for all steps
     while True:
         session.tasks = tasks = prepare(plan, state, req.ns, req.stop)
         if tells:
@@ -96,13 +97,14 @@ def loop(session: Session) -> Program[Status]:
         if req.before and breaks(state, tasks, req.before):
             session.tell_breakpoint()
             return "interrupt_before"
-        if control is not None and control.drain_requested:
+        if control is not None and control.drain_reason is not None:
             raise GraphDrained(control.drain_reason)
         if tells:
             announce(session, tasks, again=not retold)
         if req.cache is not None:
             ready = yield from recall(session, ready)
-        arrived = (yield Launch(ready)) if ready else ()
+        launch.tasks = ready
+        arrived = (yield launch) if ready else ()
         if noted or not at_once(ready, arrived):
             yield from settle(session, ready, arrived)
         if session.halted:

@@ -62,8 +62,11 @@ def settle(
         yield from done(session, tasks[0], last=True)
         return
     round_ = Round(session, tasks)
+    quiet = session.saver is None and not session.tells
     while True:
         for event in arrived:
+            if quiet and round_.finished(event):
+                continue
             try:
                 yield from round_.take(event)
             except Exception as error:  # storing it failed
@@ -168,6 +171,16 @@ class Round:
             assert isinstance(event, Cancelled)
             self.running.difference_update(event.dropped)
             yield from self.close(event.error)
+
+    def finished(self, event: Any) -> bool:
+        """Take in a task that has finished and of which nothing is noted: the rule."""
+        if not isinstance(event, Task) or event not in self.running:
+            return False
+        if event.error is not None or event.halted or event.cache_key is not None:
+            return False
+        self.running.discard(event)
+        event.done = True
+        return True
 
     def returned(self, task: Task) -> Program[None]:
         """A task came back, but not simply finished."""

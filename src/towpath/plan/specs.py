@@ -115,11 +115,12 @@ class NodeSpec:
 class Plan:
     """A compiled graph as plain tables.
 
-    `signals` are the channels that only wake nodes: written, they are on for one
-    step, and no key of the state shows them. A run keeps objects of the other
-    channels, its `cells`. `plain` are the keys without a reducer, which hold the
-    one value written. `copied` are the types of containers that are kept apart
-    under `isolate_state`: none without it.
+    `signals` are the channels that only wake a node, that in `wakes`: written,
+    they are on for one step, and no key of the state shows them. A run keeps
+    objects of the other channels, its `cells`; `openers` are those of them that
+    nodes listen to. `plain` are the keys without a reducer, which hold the one
+    value written. `copied` are the types of containers that are kept apart under
+    `isolate_state`: none without it.
     """
 
     name: str
@@ -140,6 +141,8 @@ class Plan:
     semantics: Semantics
     copied: frozenset[type] = frozenset()
     signals: frozenset[str] = frozenset()
+    wakes: Mapping[str, NodeSpec] = field(default_factory=dict)
+    openers: frozenset[str] = frozenset()
     cells: Mapping[str, BaseChannel[Any, Any, Any]] = field(default_factory=dict)
     plain: frozenset[str] = frozenset()
     untracked: frozenset[str] = frozenset()

@@ -44,6 +44,13 @@ def tables(
             k for k, kind in kinds.items() if kind is UntrackedValue
         ),
         "signals": signals,
+        "wakes": {
+            key: nodes[name]
+            for key, names in listeners.items()
+            if key in signals
+            for name in names
+        },
+        "openers": frozenset(listeners) - signals,
         "cells": {k: channel for k, channel in channels.items() if k not in signals},
         "unsure": frozenset(
             key for key, channel in channels.items() if not channel.folds_purely

@@ -124,7 +124,9 @@ def prepare_run(
     install()
     parent = current.get()
     parent = parent if isinstance(parent, TaskContext) else None
-    merged = merge(graph.config, around(parent), config)
+    merged = around(parent)
+    if parent is None or graph.config or config:
+        merged = merge(graph.config, merged, config)
     plan = graph.plan_of_graph
     listeners = listeners_of(merged) if parent is None else None
     format_ = format_of(graph, options, listeners, streams=streams)
@@ -155,23 +157,39 @@ def prepare_run(
     if request.saver is not None:
         request.bump = bump_of(request.saver)
         request.metadata = stored_metadata(plan, merged)
-    live = needs_threads(graph, format_)
+    scope = scope_of(graph, options, request, merged, format_, parent)
+    return Run(plan, request, scope, format_, parent)
+
+
+def scope_of(
+    graph: Graph,
+    options: Options,
+    request: Request,
+    config: Mapping[str, Any],
+    format_: Format,
+    parent: TaskContext | None,
+) -> RunScope:
+    """What the tasks of the run share."""
     scope = RunScope(
-        plan,
+        graph.plan_of_graph,
         request,
-        merged,
+        config,
         context=context_of(graph, options, parent),
         store=graph.store or (parent.store if parent else None),
-        live=live,
-        inner_modes=format_.passed | outer | (MODE if listeners else NO_MODES),
+        live=needs_threads(graph, format_),
+        inner_modes=format_.passed,
     )
+    if format_.listeners is not None:
+        scope.inner_modes |= MODE
     if parent is not None:
+        scope.inner_modes |= parent.scope.inner_modes
         scope.drivers = parent.scope.drivers
         scope.outer = parent.scope
     scope.trace = trace_of(scope)
-    scope.debug = plan.debug if options.debug is None else options.debug
+    if options.debug is not None:
+        scope.debug = options.debug
     scope.bare = scope.trace is None and not scope.debug
-    return Run(plan, request, scope, format_, parent)
+    return scope
 
 
 DURABILITY: Final = "__pregel_durability"
@@ -427,7 +445,9 @@ def needs_threads(graph: Graph, format_: Format) -> bool:
 def connect(run_: Run, own: Any) -> None:
     """Let the run's chunks reach those who listen: the caller, and the task around."""
     scope, parent = run_.scope, run_.parent
-    if parent is None:
+    if not run_.request.modes:
+        emit: Any = silence
+    elif parent is None:
         emit = own
     else:
         outer = parent.scope
@@ -440,7 +460,7 @@ def connect(run_: Run, own: Any) -> None:
             if chunk[1] in modes:
                 mine(chunk)
 
-    scope.emit = run_.request.emit = emit if run_.request.modes else silence
+    scope.emit = run_.request.emit = emit
 
 
 def check_colour(request: Request) -> None:

@@ -69,8 +69,8 @@ def consume(plan: Plan, state: State, tasks: Sequence[Task], version: Any) -> bo
         for trigger in triggers:
             if trigger in versions:
                 saw[trigger] = versions[trigger]
-            if trigger in consuming and state.channels[trigger].consume():
-                touched(plan, state, trigger, version)
+                if trigger in consuming and state.channels[trigger].consume():
+                    touched(plan, state, trigger, version)
         if saw:
             name = task.name
             seen[name] = {**seen[name], **saw} if name in seen else saw
@@ -105,8 +105,9 @@ def fold(
     for name, writes in grouped.items():
         # What nearly every write is for is set as its `update` would set it,
         # without the call.
-        if name in plain and len(writes) == 1 and writes[0] is not MISSING:
-            value = channels[name].value = state.values[name] = writes[0]  # type: ignore[attr-defined]
+        value = writes[0]
+        if name in plain and len(writes) == 1 and value is not MISSING:
+            channels[name].value = state.values[name] = value  # type: ignore[attr-defined]
             if type(value) in plan.copied:
                 state.containers.add(name)
             elif name in state.containers:

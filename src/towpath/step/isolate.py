@@ -7,18 +7,20 @@ from being the very list that the graph keeps.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+NESTED: Final = frozenset({dict, list, tuple, set})
 
 
 def isolate(value: Any) -> Any:
     """Copy dicts, lists and sets all the way down; share everything else."""
     kind = type(value)
     if kind is dict:
-        return {key: isolate(item) for key, item in value.items()}
+        return {k: isolate(v) if type(v) in NESTED else v for k, v in value.items()}
     if kind is list:
-        return [isolate(item) for item in value]
+        return [isolate(v) if type(v) in NESTED else v for v in value]
     if kind is tuple:
-        return tuple(isolate(item) for item in value)
+        return tuple([isolate(v) if type(v) in NESTED else v for v in value])
     if kind is set:
         return set(value)
     return value

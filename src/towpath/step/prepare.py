@@ -8,6 +8,7 @@ name. Only nodes that listen to a channel the last step changed are looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from towpath.constants import PULL, PUSH, ROOT, TASKS
@@ -32,19 +33,19 @@ def prepare(plan: Plan, state: State, ns: str, stop: int) -> list[Task]:
 
 def ready(plan: Plan, state: State) -> Sequence[NodeSpec]:
     """The nodes that a trigger makes due, by name."""
-    nodes, listeners, signals = plan.nodes, plan.listeners, plan.signals
-    if state.updated is None:
+    updated, nodes = state.updated, plan.nodes
+    if updated is None:
         return [spec for spec in nodes.values() if due(plan, state, spec)]
-    found: dict[str, NodeSpec] = {}
-    for channel in state.updated:
-        if channel in listeners:
-            for name in listeners[channel]:
-                # A signal that was just written is on, and newer than any seen.
-                if channel in signals or due(plan, state, nodes[name]):
-                    found[name] = nodes[name]
-    if len(found) < 2:
-        return tuple(found.values())
-    return [found[name] for name in sorted(found)]
+    # A signal that was just written is on, and newer than its node has seen.
+    found = [*map(plan.wakes.__getitem__, state.on)]
+    if not plan.openers.isdisjoint(updated):
+        for channel in plan.openers & updated:
+            for name in plan.listeners[channel]:
+                if nodes[name] not in found and due(plan, state, nodes[name]):
+                    found.append(nodes[name])
+    if len(found) > 1:
+        found.sort(key=attrgetter("name"))
+    return found
 
 
 def due(plan: Plan, state: State, spec: NodeSpec) -> bool:
@@ -122,6 +123,8 @@ def read(
     place changes nobody else's: what it does not return does not count. What
     containers hold is shared.
     """
+    if view.whole and not containers:  # the rule
+        return values if mine else values.copy()
     if view.root:
         value: Any = values.get(ROOT)
         return value.copy() if ROOT in containers else value
@@ -132,8 +135,6 @@ def read(
     for key in containers:
         if key in data:
             data[key] = data[key].copy()
-    if view.whole:
-        return data
     for key in view.managed:
         data[key] = plan.managed[key].get(pad)
     return data if view.make is None else view.make(data)

@@ -224,6 +224,9 @@ def branch_writes(
     source = f"the branch `{branch.name}` of `{spec.name}`"
     writes: list[Write] = []
     for item in answers:
+        if type(item) is Send and item.node in plan.nodes:
+            writes.append((TASKS, item))
+            continue
         target = item
         if branch.ends is not None and not isinstance(item, Send):
             target = branch.ends.get(item, MISSING)
