@@ -15,15 +15,11 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """One server for all tests of a process, started by the first that needs it."""
-    if find_spec("psycopg") is None:
-        pytest.skip("psycopg is not installed: pip install 'towpath[postgres]'")
-    from towpath.testing.postgres_server import NoServerError, PostgresServer
-
+    servers = server_module()
     try:
-        opened = PostgresServer.started()
-        with opened as server:
+        with servers.PostgresServer.started() as server:
             yield server
-    except NoServerError as none:
+    except servers.NoServerError as none:
         pytest.skip(str(none))
 
 
@@ -38,13 +34,17 @@ def postgres(postgres_server: PostgresServer) -> Iterator[str]:
 @pytest.fixture
 def own_server() -> Iterator[OwnServer]:
     """A server of the test's own, which it may stop, crash and start."""
+    servers = server_module()
+    try:
+        with servers.OwnServer.opened(durable=True) as server:
+            yield server
+    except servers.NoServerError as none:
+        pytest.skip(str(none))
+
+
+def server_module():
     if find_spec("psycopg") is None:
         pytest.skip("psycopg is not installed: pip install 'towpath[postgres]'")
-    from towpath.testing.postgres_server import NoServerError, OwnServer
+    import towpath.testing.postgres_server as servers
 
-    try:
-        opened = OwnServer.opened(durable=True)
-        with opened as server:
-            yield server
-    except NoServerError as none:
-        pytest.skip(str(none))
+    return servers

@@ -11,27 +11,24 @@ from towpath.errors import PersistenceError
 
 _CONFLICTS: Final = ("40001", "40P01")  # serialization failure, deadlock
 _GONE: Final = ("57P01", "57P02", "57P03")  # shut down, crashed, not up yet
-_TOPICS: Final = (
+_RIGHTS: Final = (
+    "let a role that may make tables call `setup()` once, and grant this one "
+    "SELECT, INSERT, UPDATE and DELETE on them"
+)
+_POOLER: Final = (
+    "behind a pooler in transaction mode nothing can be prepared: leave out "
+    "`prepare=True`, and open connections with `prepare_threshold=None`"
+)
+_HINTS: Final = (
+    ("26000", _POOLER),
     ("28", "check the user and the password of the connection string"),
     ("3D000", "create the database first, or correct its name"),
-    (
-        "42501",
-        (
-            "let a role that may make tables call `setup()` once, and grant this one "
-            "SELECT, INSERT, UPDATE and DELETE on them"
-        ),
-    ),
+    ("42501", _RIGHTS),
+    ("42P05", _POOLER),
     ("25006", "the server is a standby or read-only; connect to the primary"),
     ("53300", "lower `pool_size_max`, or put a pooler before the server"),
     ("53", "the server is out of disk, memory or connections"),
     ("57014", "a statement or lock timeout of the server ended it"),
-    (
-        "42P05",
-        (
-            "behind a pooler, open connections with `prepare_threshold=None`, or give "
-            "the saver a connection string"
-        ),
-    ),
 )
 """By the first characters of an SQLSTATE, the more exact first."""
 
@@ -82,5 +79,5 @@ def _hint(error: Exception) -> str | None:
     if state is None and isinstance(error, psycopg.OperationalError):
         return "is the server running, and is the connection string right?"
     return next(
-        (hint for start, hint in _TOPICS if (state or "").startswith(start)), None
+        (hint for start, hint in _HINTS if (state or "").startswith(start)), None
     )
