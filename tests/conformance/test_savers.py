@@ -61,7 +61,7 @@ class TestPostgres(SaverConformance):
             yield saver
 
 
-class TestPostgresPrepared(SaverConformance):
+class TestPostgresUnprepared(SaverConformance):
     @pytest.fixture(autouse=True)
     def _database(self, postgres):
         self.dsn = postgres
@@ -70,7 +70,7 @@ class TestPostgresPrepared(SaverConformance):
     def open(self) -> Iterator[BaseCheckpointSaver]:
         from towpath.checkpoint.postgres import PostgresSaver
 
-        with PostgresSaver(self.dsn, prepare=True) as saver:
+        with PostgresSaver(self.dsn, prepare=False) as saver:
             yield saver
 
 

@@ -45,6 +45,7 @@ def commits(sent):
 
 
 def inserts(sent):
+    """Tell by its text, which is not sent again where statements are prepared."""
     return b"INSERT INTO towpath_cells" in sent
 
 
@@ -90,7 +91,7 @@ def test_one_that_the_caller_opened_is_not_and_the_error_says_so(
 
 @pytest.mark.parametrize("what", [inserts, commits])
 def test_a_commit_that_did_not_arrive_is_done_again(postgres, face, what):
-    with Wire(postgres) as wire, opened(wire.dsn, face) as saver:
+    with Wire(postgres) as wire, opened(wire.dsn, face, prepare=False) as saver:
         branch = Branch(saver, at())
         branch.put({"a": 1})
         wire.before = what
@@ -135,7 +136,7 @@ def test_writes_whose_arrival_nobody_knows_are_stored_once(postgres, face):
 
 
 def test_a_failure_that_stays_is_told_after_some_attempts(postgres):
-    with Wire(postgres) as wire, PostgresSaver(wire.dsn) as saver:
+    with Wire(postgres) as wire, PostgresSaver(wire.dsn, prepare=False) as saver:
         branch = Branch(Blocking(saver), at())
         branch.put({"a": 1})
         wire.before, wire.always = inserts, True

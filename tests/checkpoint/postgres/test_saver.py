@@ -372,9 +372,9 @@ async def test_a_cancelled_call_leaves_the_saver_usable(postgres):
 # Prepared statements
 
 
-def test_statements_may_be_prepared_and_stay_so_after_a_failure(postgres):
+def test_statements_are_prepared_and_stay_so_after_a_failure(postgres):
     with psycopg.connect(postgres, autocommit=True) as connection:
-        saver = PostgresSaver(connection, prepare=True)
+        saver = PostgresSaver(connection)
         branch = Branch(Blocking(saver), at())
         branch.put({"n": 0})
         prepared = "SELECT count(*) FROM pg_prepared_statements"
@@ -391,6 +391,26 @@ def test_statements_may_be_prepared_and_stay_so_after_a_failure(postgres):
         branch.put({"n": 1})
         [(after,)] = connection.execute(prepared).fetchall()
         assert 3 < before < after < 30
+
+
+def test_a_pooler_that_loses_prepared_statements_is_noticed(postgres):
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        saver = PostgresSaver(connection)
+        branch = Branch(Blocking(saver), at())
+        for number in range(3):
+            branch.put({"n": number})
+            connection.execute("DEALLOCATE ALL")
+        assert {"n": 2} == values(saver.get_tuple(at()))
+        prepared = "SELECT count(*) FROM pg_prepared_statements"
+        assert (0,) == connection.execute(prepared).fetchone()
+
+
+def test_so_is_one_whose_sessions_have_those_of_others(postgres):
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        savers = [PostgresSaver(connection) for _ in range(3)]
+        for number, saver in enumerate(savers):
+            put(saver, {"n": number}, f"t{number}")
+            assert {"n": number} == values(saver.get_tuple(at(f"t{number}")))
 
 
 # Keeping the newest only

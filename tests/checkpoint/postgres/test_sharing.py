@@ -106,7 +106,7 @@ def test_nothing_is_left_in_a_session(postgres):
     opened = ConnectionPool(
         postgres, min_size=1, max_size=1, kwargs=settings, open=True
     )
-    with opened as pool, PostgresSaver(pool) as saver:
+    with opened as pool, PostgresSaver(pool, prepare=False) as saver:
         with pool.connection() as connection:
             before = state_of(connection)
         branch = Branch(Blocking(saver), at())

@@ -10,14 +10,15 @@ from psycopg_pool import PoolClosed, PoolTimeout
 from towpath.errors import PersistenceError
 
 _CONFLICTS: Final = ("40001", "40P01")  # serialization failure, deadlock
+_CONFUSED: Final = ("26000", "42P05")
 _GONE: Final = ("57P01", "57P02", "57P03")  # shut down, crashed, not up yet
 _RIGHTS: Final = (
     "let a role that may make tables call `setup()` once, and grant this one "
     "SELECT, INSERT, UPDATE and DELETE on them"
 )
 _POOLER: Final = (
-    "behind a pooler in transaction mode nothing can be prepared: leave out "
-    "`prepare=True`, and open connections with `prepare_threshold=None`"
+    "behind a pooler in transaction mode nothing can be prepared: open connections "
+    "with `prepare_threshold=None`"
 )
 _HINTS: Final = (
     ("26000", _POOLER),
@@ -35,6 +36,11 @@ _HINTS: Final = (
 
 class UndecidedError(psycopg.OperationalError):
     """The server has not finished a transaction whose connection was lost."""
+
+
+def is_confused(error: Exception) -> bool:
+    """Tell whether a prepared statement was missing, or was there already."""
+    return isinstance(error, psycopg.Error) and error.sqlstate in _CONFUSED
 
 
 def is_unreachable(error: Exception) -> bool:

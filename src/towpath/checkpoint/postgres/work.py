@@ -11,9 +11,10 @@ happened, and the program is run again. After that nobody knows, and Postgres is
 asked what became of the transaction. A program that takes no lock leaves nobody
 to ask, and may be run twice: it only inserts what may be there already.
 
-No statement depends on the session: there are no settings, locks end with their
-transaction, and statements are prepared only where that is asked for. So any
-connection will do, also one of a pooler that gives every transaction another.
+No statement depends on the session: there are no settings, and locks end with
+their transaction. So any connection will do, also one of a pooler that gives
+every transaction another. Statements are prepared until a pooler shows in that a
+prepared one is missing, or there already; from then on they are not.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from towpath.checkpoint.postgres.dialect import lock_number, translate
 from towpath.checkpoint.postgres.failure import (
     UndecidedError,
     explain,
+    is_confused,
     is_unreachable,
     may_pass,
 )
@@ -120,7 +122,8 @@ class Work(Generic[R]):
         if connection is None:
             goes_on = self._waited_s < patience_s and is_unreachable(error)
         else:
-            goes_on = self._failures < _ATTEMPTS_MAX and may_pass(error, connection)
+            passes = self._unprepares(error) or may_pass(error, connection)
+            goes_on = self._failures < _ATTEMPTS_MAX and passes
         if not goes_on:
             raise explain(error) from error
         pause_s = min(_PAUSE_S * self._failures**2, _PAUSE_S_MAX)
@@ -128,6 +131,13 @@ class Work(Generic[R]):
             pause_s = 0.0  # it was lost long ago, as a rule
         self._waited_s += pause_s
         return pause_s
+
+    def _unprepares(self, error: Exception) -> bool:
+        """Do without prepared statements where a pooler has confused them."""
+        if self._prepared is None or not is_confused(error):
+            return False
+        self._prepared.in_use = False
+        return True
 
     def _obey(self, program: Program[R]) -> Steps[R]:
         try:
