@@ -52,8 +52,10 @@ def test_examples_of_the_readme_run(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name
 )
-def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
+def test_examples_of_a_page_run(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
+    if "DATABASE_URL" in page.read_text("utf-8"):
+        monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres"))
     # Schemas look their names up in the module of the example.
     module = types.ModuleType("examples_of_a_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
