@@ -1,7 +1,8 @@
 """Running programs on SQLite connections, one transaction each.
 
-Writers take turns: within the process by a lock, which is fair and cheap, and
-between processes by `BEGIN IMMEDIATE`, which waits up to the busy timeout. A
+Writers take turns: within the process by a lock, and between processes by
+`BEGIN IMMEDIATE`, which waits up to the busy timeout. Whoever has its turn takes
+along all who wait by then, in one transaction with one fsync: group commit. A
 transaction that starts as a reader and becomes a writer could fail at once
 instead of waiting, so none does. In WAL mode readers neither wait nor make
 anyone wait, and each thread that reads gets a connection of its own.
@@ -14,11 +15,12 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from towpath.checkpoint.programs import Program
+from towpath.checkpoint.sqlite.group import Job, Queue, finish
 from towpath.errors import PersistenceError
 
 R = TypeVar("R")
@@ -44,6 +46,7 @@ class Connections:
         self._synchronous = synchronous
         self._lock = threading.RLock()
         self._idle: list[sqlite3.Connection] = []
+        self._queue = Queue()
         self._closed = False
         self._owned = isinstance(target, str)
         if isinstance(target, str):
@@ -83,28 +86,91 @@ class Connections:
         What need not be `durable` may be forgotten when the machine fails, and
         costs no waiting for the disk.
         """
+        job = Job(program, durable=durable)
+        self._queue.add(job)
         with self._lock:
-            self._check_open()
-            if durable or not self._owned:
-                return self._run(self.writer, "BEGIN IMMEDIATE", program)
-            self.writer.execute("PRAGMA synchronous = OFF")
+            if not job.done:  # nobody has done it along with theirs meanwhile
+                self._write_waiting()
+        return job.outcome()
+
+    def submit(self, job: Job[Any]) -> bool:
+        """Leave a program to `drain`; tell whether that has to be called."""
+        return self._queue.add(job, drained=True)
+
+    def drain(self) -> None:
+        """Run what was submitted, as many programs in one transaction as there are."""
+        while self._queue.goes_on():
+            with self._lock:
+                self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        """Run the programs that wait, in one transaction: they share its fsync."""
+        jobs = self._queue.take()
+        try:
+            self.check_open()
+            with self._synchronised(any(job.durable for job in jobs)):
+                self._write_together(jobs)
+        except Exception as error:
+            for job in jobs:
+                job.fail(error)
+        finally:
+            finish(jobs)
+
+    @contextmanager
+    def _synchronised(self, durable: bool) -> Iterator[None]:
+        if durable or not self._owned:
+            yield
+            return
+        self.writer.execute("PRAGMA synchronous = OFF")
+        try:
+            yield
+        finally:
+            self.writer.execute(f"PRAGMA synchronous = {self._synchronous}")
+
+    def _write_together(self, jobs: Sequence[Job[Any]]) -> None:
+        writer = self.writer
+        if len(jobs) == 1:
+            [job] = jobs
+            job.result = self._run(writer, "BEGIN IMMEDIATE", job.program)
+            return
+        try:
+            writer.execute("BEGIN IMMEDIATE")
             try:
-                return self._run(self.writer, "BEGIN IMMEDIATE", program)
-            finally:
-                self.writer.execute(f"PRAGMA synchronous = {self._synchronous}")
+                for job in jobs:
+                    self._run_apart(writer, job)
+                writer.execute("COMMIT")
+            except BaseException:
+                writer.rollback()
+                raise
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+
+    def _run_apart(self, writer: sqlite3.Connection, job: Job[Any]) -> None:
+        """Run one program of several; when it fails, only that is undone."""
+        writer.execute("SAVEPOINT one")
+        try:
+            job.result = _obey(writer, job.program)
+        except Exception as error:
+            if not writer.in_transaction:
+                raise  # the database has undone them all
+            writer.execute("ROLLBACK TO one")
+            if isinstance(error, sqlite3.Error):
+                error = self._failure(error)
+            job.fail(error)
+        writer.execute("RELEASE one")
 
     def read(self, program: Program[R]) -> R:
         """Run a program that only reads; all of it sees one moment."""
         if self._shared:
             with self._lock:
-                self._check_open()
+                self.check_open()
                 return self._run(self.writer, "BEGIN", program)
         with self._reader() as connection:
             return self._run(connection, "BEGIN", program)
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
-        self._check_open()
+        self.check_open()
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -136,7 +202,7 @@ class Connections:
     def lend(self, transaction: bool) -> Iterator[sqlite3.Cursor]:
         """Lend a cursor of the writing connection."""
         with self._lock:
-            self._check_open()
+            self.check_open()
             cursor = self.writer.cursor()
             if transaction:
                 cursor.execute("BEGIN IMMEDIATE")
@@ -159,7 +225,8 @@ class Connections:
         where = f" ({self._path})" if self._path else ""
         return PersistenceError(f"SQLite{where}: {error}", hint=hint)
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Refuse to go on when it was closed."""
         if self._closed:
             raise PersistenceError("this saver was closed")
 

@@ -11,13 +11,13 @@ import sqlite3
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 from towpath.checkpoint import programs
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.sql import Make, SqlSaver
 from towpath.checkpoint.sqlite.connection import Connections, Synchronous
+from towpath.checkpoint.sqlite.group import Job
 
 R = TypeVar("R")
 
@@ -124,16 +124,41 @@ class SqliteSaver(SqlSaver):
         return await self._hop(self._read, make)
 
     async def _awrite(self, make: Make[R], *, durable: bool = True) -> R:
-        return await self._hop(partial(self._write, durable=durable), make)
+        # Importing asyncio takes 30 ms that a blocking program need not pay.
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        workers = self._workers()
+        if not self.is_setup:
+            await loop.run_in_executor(workers, self.setup)
+        written: asyncio.Future[R] = loop.create_future()
+
+        def settle(job: Job[R]) -> None:
+            if written.done():
+                return  # nobody waits any more
+            try:
+                written.set_result(job.outcome())
+            except BaseException as error:
+                written.set_exception(error)
+
+        notify = loop.call_soon_threadsafe
+        job = Job(make(), durable=durable, notify=notify, told=settle)
+        if self._connections.submit(job):
+            workers.submit(self._connections.drain)
+        return await written
 
     async def _hop(self, run: Runner[R], make: Make[R]) -> R:
         # Importing asyncio takes 30 ms that a blocking program need not pay.
         import asyncio
 
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._workers(), run, make)
+
+    def _workers(self) -> ThreadPoolExecutor:
+        self._connections.check_open()
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_THREADS_MAX, "towpath-sqlite")
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, run, make)
+        return self._threads
 
 
 class Ready:
