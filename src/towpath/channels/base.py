@@ -54,6 +54,11 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
         self.key = key
 
     @property
+    def adds(self) -> bool:
+        """Whether writes are added to the end of the value, and that is all."""
+        return False
+
+    @property
     def folds_purely(self) -> bool:
         """Whether `pure` is said of the very `update` that the channel has."""
         mro = type(self).__mro__

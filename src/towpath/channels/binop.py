@@ -22,6 +22,7 @@ _GENTLE: Final = (
     *(operator.iadd, operator.iconcat, operator.ior, max, min),
 )
 """Operators that leave the elements of containers as they are."""
+_ADDING: Final = (operator.add, operator.concat, operator.iadd, operator.iconcat)
 
 
 def same_function(one: object, other: object) -> bool:
@@ -79,6 +80,11 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
         )
 
     __hash__ = None  # mutable, so not hashable
+
+    @property
+    def adds(self) -> bool:
+        """Whether writes are added to the end of the value, and that is all."""
+        return self.folds_purely and self.operator in _ADDING
 
     @property
     def folds_purely(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.base.saver import Written
-from towpath.checkpoint.changes import Differ, Link, Reader, Trace, suspects
+from towpath.checkpoint.changes import Differ, Link, Reader, Trace
 from towpath.checkpoint.record import Cell
 
 _HEADS_MAX: Final = 4096
@@ -77,21 +77,15 @@ def encode_values(
     for channel in channels:
         trace = None
         if channel in values:
-            doubts = _doubts(written, channel)
-            known = traces.get(channel)
+            writes = None if written is None else written.get(channel, ())
             cells[channel], trace = differ.store(
-                channel, values[channel], known, doubts
+                channel, values[channel], traces.get(channel), writes
             )
         if trace is None:
             traces.pop(channel, None)
         else:
             traces[channel] = trace
     return cells
-
-
-def _doubts(written: Written, channel: str) -> set[int] | None:
-    writes = None if written is None else written.get(channel, ())
-    return None if writes is None else suspects(writes)
 
 
 def changed_in_place(

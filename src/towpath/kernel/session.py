@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from towpath.checkpoint.base.saver import Added
 from towpath.constants import ERROR, INTERRUPT, MISSING, RESUME
 from towpath.errors import SerializationError
 from towpath.kernel.commands import (
@@ -358,10 +359,16 @@ class Session:
 
 def written(plan: Plan, state: State) -> Mapping[str, Sequence[Any] | None] | None:
     """What the last step wrote; None for keys whose reducer may have done more."""
-    known: Mapping[str, Sequence[Any] | None] | None = state.written
-    if known is None or plan.unsure.isdisjoint(known):
+    known = state.written
+    if known is None or (not plan.unsure and not plan.adding):
         return known
-    return {key: None if key in plan.unsure else known[key] for key in known}
+    told: dict[str, Sequence[Any] | None] = {**known}
+    for key in plan.unsure.intersection(told):
+        told[key] = None
+    for key in plan.adding.intersection(told):
+        if all(type(write) is list for write in known[key]):
+            told[key] = Added(known[key])
+    return told
 
 
 def text_of(error: BaseException | None) -> str:

@@ -52,6 +52,7 @@ def tables(
         },
         "openers": frozenset(listeners) - signals,
         "cells": {k: channel for k, channel in channels.items() if k not in signals},
+        "adding": frozenset(key for key, channel in channels.items() if channel.adds),
         "unsure": frozenset(
             key for key, channel in channels.items() if not channel.folds_purely
         ),

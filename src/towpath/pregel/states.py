@@ -23,8 +23,10 @@ from towpath.pregel.ports import bump_of
 from towpath.pregel.runs import check_colour
 from towpath.types import StateSnapshot, StateUpdate
 
-# Checkpoints read at a time: a long history is never held whole.
+# Checkpoints read at a time: a long history is never held whole, but values that
+# grew from each other are read once where they are read together.
 PAGE: Final = 64
+PAGE_MAX: Final = 1024
 
 
 @dataclass(slots=True)
@@ -113,10 +115,11 @@ def next_page(
     before: Mapping[str, Any] | None, limit: int | None, page: Sequence[StateSnapshot]
 ) -> tuple[dict[str, Any], int | None]:
     """Options of the next page, and how many snapshots are still wanted."""
+    most = PAGE_MAX if page else PAGE
     if page:
         before = page[-1].config
         limit = None if limit is None else limit - len(page)
-    size = PAGE if limit is None else min(PAGE, limit)
+    size = most if limit is None else min(most, limit)
     return {"before": before, "limit": size}, limit
 
 

@@ -60,6 +60,12 @@ Written = Mapping[str, Sequence[Any] | None] | None
 tell what may have changed."""
 
 
+class Added(tuple[Any, ...]):
+    """Writes that were added to the end of what the channel held."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a saver can do beyond the peer's contract."""
