@@ -99,14 +99,17 @@ class RunControl:
     resumed later.
     """
 
-    __slots__ = ("drain_reason",)
+    __slots__ = ("drain_reason", "thread_id")
 
     drain_reason: str | None
     """Why the run was asked to stop, if it was."""
+    thread_id: str | None
+    """The thread that the run went to, when its own was busy (`on_busy="fork"`)."""
 
     def __init__(self) -> None:
         # One reference, written and read whole: no lock is needed.
         self.drain_reason = None
+        self.thread_id = None
 
     def request_drain(self, reason: str = "shutdown") -> None:
         """Ask the run to stop after the step it is in."""

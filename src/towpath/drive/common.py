@@ -17,6 +17,7 @@ from towpath.kernel.commands import (
     Fetch,
     FetchAll,
     Finish,
+    Fork,
     Persist,
     Record,
 )
@@ -126,6 +127,11 @@ def conclusion(command: Finish) -> Any:
     return command.saver.end_run(
         command.config, command.values, command.lease, release=command.release
     )
+
+
+def fork_name(command: Fork) -> str:
+    """A name of its own for a copy of a thread."""
+    return f"{command.thread}/{checkpoint_id()}"
 
 
 def pause_before_claim(command: Fetch, error: ThreadBusyError, attempt: int) -> float:

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from towpath.call.attempt import run_async
 from towpath.call.scope import RunScope
@@ -26,6 +26,7 @@ from towpath.drive.common import (
     Deadlines,
     conclusion,
     dated,
+    fork_name,
     is_inline,
     pause_before_claim,
     runs_here,
@@ -41,6 +42,7 @@ from towpath.kernel.commands import (
     FetchAll,
     Finish,
     Flush,
+    Fork,
     Launch,
     Persist,
     Program,
@@ -210,36 +212,8 @@ class LoopDriver:
                 raise
 
     async def obey(self, command: Any) -> Any:
-        """Do what a command says; the closed set, one line each."""
-        kind = type(command)
-        if kind is Launch:
-            return await self.launch(command)
-        if kind is Wait:
-            return await self.wait(command)
-        if kind is Persist:
-            reply = stamp(command)
-            if command.how != "hold":
-                await self.store(command)
-            return reply
-        if kind is Record:
-            return await self.store(command)
-        if kind is Fetch:
-            return await self.ask_saver(command)
-        if kind is FetchAll:
-            return await self.ask_saver_all(command)
-        if kind is Stop:
-            return self.stop(command)
-        if kind is Flush:
-            backlog = self.backlog()
-            return None if backlog is None else await backlog.flush()
-        if kind is Finish:
-            rest = conclusion(command)
-            return None if rest is None else await rest.arun()
-        if kind is Recall:
-            return await command.cache.aget(command.keys)
-        assert kind is Remember
-        pair = {command.key: (command.writes, command.ttl)}
-        return await command.cache.aset(pair)
+        """Do what a command says."""
+        return await ORDERS[type(command)](self, command)
 
     # -- tasks --------------------------------------------------------------
 
@@ -311,7 +285,7 @@ class LoopDriver:
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(call, *args)
 
-    def stop(self, command: Stop) -> Sequence[Task]:
+    async def stop(self, command: Stop) -> Sequence[Task]:
         """Cancel tasks; they hand themselves back when they have ended."""
         for task in command.tasks:
             # A thread cannot be stopped, so beside a failure it may finish; its
@@ -352,6 +326,21 @@ class LoopDriver:
         return events
 
     # -- storage ------------------------------------------------------------
+
+    async def persist(self, command: Persist) -> tuple[str, str]:
+        reply = stamp(command)
+        if command.how != "hold":
+            await self.store(command)
+        return reply
+
+    async def conclude(self, command: Finish) -> None:
+        if (rest := conclusion(command)) is not None:
+            await rest.arun()
+
+    async def flush(self, command: Flush) -> None:
+        del command
+        if (backlog := self.backlog()) is not None:
+            await backlog.flush()
 
     async def store(self, command: Persist | Record) -> None:
         """Store now, or behind the run; always in the order of the commands."""
@@ -408,12 +397,40 @@ class LoopDriver:
                 await asyncio.sleep(pause_before_claim(command, error, attempt))
             attempt += 1
 
+    async def recall(self, command: Recall) -> Any:
+        return await command.cache.aget(command.keys)
+
+    async def remember(self, command: Remember) -> None:
+        await command.cache.aset({command.key: (command.writes, command.ttl)})
+
+    async def fork(self, command: Fork) -> str:
+        target = fork_name(command)
+        await command.saver.acopy_thread(command.thread, target)
+        return target
+
     async def ask_saver_all(self, command: FetchAll) -> list[Any]:
         method, args, kwargs = saver_call(command)
         if is_inline(command.saver):
             return list(getattr(command.saver, method)(*args, **kwargs))
         rows = getattr(command.saver, f"a{method}")(*args, **kwargs)
         return [row async for row in rows]
+
+
+# As in the blocking driver, a table of functions: bound methods would be a cycle.
+ORDERS: Final[dict[type, Callable[[LoopDriver, Any], Awaitable[Any]]]] = {
+    Launch: LoopDriver.launch,
+    Wait: LoopDriver.wait,
+    Stop: LoopDriver.stop,
+    Persist: LoopDriver.persist,
+    Record: LoopDriver.store,
+    Flush: LoopDriver.flush,
+    Finish: LoopDriver.conclude,
+    Fork: LoopDriver.fork,
+    Fetch: LoopDriver.ask_saver,
+    FetchAll: LoopDriver.ask_saver_all,
+    Recall: LoopDriver.recall,
+    Remember: LoopDriver.remember,
+}
 
 
 def settle_value(future: asyncio.Future[Any], value: Any) -> None:

@@ -25,6 +25,7 @@ from towpath.drive.common import (
     Deadlines,
     conclusion,
     dated,
+    fork_name,
     is_inline,
     pause_before_claim,
     runs_here,
@@ -40,6 +41,7 @@ from towpath.kernel.commands import (
     FetchAll,
     Finish,
     Flush,
+    Fork,
     Launch,
     Persist,
     Program,
@@ -284,7 +286,7 @@ class SyncDriver:
             backlog.flush()
         staged(command).run()
 
-    def finish(self, command: Finish) -> None:
+    def conclude(self, command: Finish) -> None:
         if (rest := conclusion(command)) is not None:
             rest.run()
 
@@ -319,6 +321,11 @@ class SyncDriver:
                 sleep(pause_before_claim(command, error, attempt))
             attempt += 1
 
+    def fork(self, command: Fork) -> str:
+        target = fork_name(command)
+        command.saver.copy_thread(command.thread, target)
+        return target
+
     def ask_saver_all(self, command: FetchAll) -> list[Any]:
         method, args, kwargs = saver_call(command)
         return list(getattr(command.saver, method)(*args, **kwargs))
@@ -339,7 +346,8 @@ ORDERS: Final[dict[type, Callable[[SyncDriver, Any], Any]]] = {
     Persist: SyncDriver.persist,
     Record: SyncDriver.record,
     Flush: SyncDriver.flush,
-    Finish: SyncDriver.finish,
+    Finish: SyncDriver.conclude,
+    Fork: SyncDriver.fork,
     Fetch: SyncDriver.ask_saver,
     FetchAll: SyncDriver.ask_saver_all,
     Recall: SyncDriver.recall,

@@ -122,6 +122,14 @@ class Finish:
 
 
 @dataclass(slots=True)
+class Fork:
+    """Copy a thread as it is stored, to one of its own. Reply: its id."""
+
+    saver: Any
+    thread: str
+
+
+@dataclass(slots=True)
 class FetchAll:
     """Read checkpoints, newest first. Reply: a list of `CheckpointTuple`."""
 
@@ -195,6 +203,7 @@ Effect = (
     | Flush
     | Fetch
     | Finish
+    | Fork
     | FetchAll
     | Recall
     | Remember

@@ -36,7 +36,7 @@ class Request:
     passed is `rewound`: `fork_base` is that checkpoint, `fork_id` the first of
     the new branch; `forks` name checkpoints that subgraphs go on from, by
     namespace. `lease` is the right to write to the thread, which the outermost
-    run `claims` and gives back; without `patient` it does not wait for it.
+    run `claims` and gives back; `on_busy` says what it does when another has it.
     `origin` stands in for a checkpoint id where there is no saver. `state` and
     `stop` are set by the run for those who run under it; `spent` counts the
     supersteps that nested runs took.
@@ -63,7 +63,7 @@ class Request:
     parents: Mapping[str, str] = field(default_factory=dict)
     lease: Any = None
     claims: bool = False
-    patient: bool = True
+    on_busy: Literal["wait", "reject", "fork"] = "wait"
     origin: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     control: Any = None

@@ -16,11 +16,12 @@ from towpath.constants import CONF, INPUT, INTERRUPT, NULL_TASK_ID, RESUME, STAR
 from towpath.errors import (
     EmptyInputError,
     NothingToResumeError,
+    ThreadBusyError,
     UnknownCheckpointError,
     VanishedNodeError,
     nearest,
 )
-from towpath.kernel.commands import Fetch, FetchAll, Finish, Program
+from towpath.kernel.commands import Fetch, FetchAll, Finish, Fork, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
 from towpath.plan import NOTHING, NodeSpec, Plan
@@ -111,7 +112,12 @@ def take_outside(
 
 def load(req: Request) -> Program[tuple[Any, bool]]:
     """The checkpoint to go on from, and whether its thread has passed it."""
-    saved = yield claim(req)
+    try:
+        saved = yield claim(req)
+    except ThreadBusyError:
+        if req.on_busy != "fork" or not req.claims:
+            raise
+        saved = yield from fork(req)
     if saved is None:
         refuse_unknown(req)
         return None, False
@@ -128,7 +134,19 @@ def claim(req: Request) -> Fetch:
     """The command that reads where a run goes on, and claims its thread."""
     lease = req.lease if req.claims else None
     place = req.place(req.pinned)
-    return Fetch(req.saver, place, goes_on=True, lease=lease, patient=req.patient)
+    return Fetch(
+        req.saver, place, goes_on=True, lease=lease, patient=req.on_busy == "wait"
+    )
+
+
+def fork(req: Request) -> Program[Any]:
+    """Go on from a copy of the thread, which nobody else has."""
+    assert req.thread_id is not None
+    req.thread_id = yield Fork(req.saver, req.thread_id)
+    req.lease.thread = req.thread_id
+    if req.control is not None:
+        req.control.thread_id = req.thread_id
+    return (yield claim(req))
 
 
 def unclaim(req: Request) -> Finish:

@@ -25,4 +25,4 @@ def claim_thread(
         return  # the thread is that of the run around it, whatever saver this has
     request.lease = Lease(request.thread_id)
     request.claims = True
-    request.patient = semantics.on_busy == "wait"
+    request.on_busy = semantics.on_busy

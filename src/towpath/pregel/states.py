@@ -93,6 +93,8 @@ def place_to_edit(graph: Any, config: Mapping[str, Any]) -> Place:
     place, task = place_of(graph, config), current.get()
     scope = task.scope if isinstance(task, TaskContext) else None
     claim_thread(place.request, scope, place.plan.semantics)
+    if place.request.on_busy == "fork":
+        place.request.on_busy = "wait"  # an edit is meant for this very thread
     return place
 
 

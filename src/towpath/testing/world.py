@@ -19,7 +19,7 @@ from typing import Any, Final
 from towpath.checkpoint.base.lease import Lease
 from towpath.constants import CONF, NULL_TASK_ID
 from towpath.drive.common import BACKLOG, conclusion, saver_call, staged
-from towpath.kernel.commands import Fetch, FetchAll, Finish, Persist, Record
+from towpath.kernel.commands import Fetch, FetchAll, Finish, Fork, Persist, Record
 from towpath.step.interrupts import is_done
 from towpath.step.tasks import Task
 
@@ -204,6 +204,13 @@ class Simulation:
             raise DiskError("the disk is full")
         job.run()
         journal.note(command)
+
+    def fork(self, command: Fork) -> str:
+        """Copy a thread to one of its own."""
+        self.clock.ids += 1
+        target = f"{command.thread}/{self.clock.ids}"
+        command.saver.copy_thread(command.thread, target)
+        return target
 
     def finish(self, command: Finish) -> None:
         """Store what is left at the end of a run, unless that fails."""
