@@ -305,7 +305,7 @@ def test_deleting_leaves_no_orphans(how):
             expected = {"spaces": 2, "checkpoints": 2, "cells": 5, "writes": 1}
         else:
             saver.delete_for_runs(["r"])
-            expected = {"spaces": 2, "checkpoints": 1, "cells": 1, "writes": 0}
+            expected = {"spaces": 1, "checkpoints": 1, "cells": 1, "writes": 0}
         assert expected == {table: count(saver, table) for table in expected}
 
 

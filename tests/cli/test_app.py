@@ -431,3 +431,48 @@ def test_a_reader_that_leaves_ends_the_program_quietly(towpath):
     assert b"" == program.stderr.read()
     program.stderr.close()
     assert 141 == program.wait(60)
+
+
+# Upkeep
+
+
+def test_prune_keeps_the_newest_checkpoints_and_tells_what_went(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    towpath.run("straight", {"count": 1}, "other")
+    tried = towpath("prune", "--keep", "2", "--thread", "t", "--dry-run", "--json")
+    assert 0 == tried.exit_code, tried.output
+    told = json.loads(tried.stdout)
+    assert (1, 2, True) == (told["threads"], told["checkpoints"], told["dry_run"])
+    done = towpath("prune", "--keep", "2", "--thread", "t")
+    assert done.stdout.startswith("deleted 2 checkpoints of 1 threads, ")
+    history = towpath("history", "--thread", "t", "--json").stdout.splitlines()
+    assert 2 == len(history)
+    assert (
+        4
+        == len(towpath("history", "--thread", "other", "--json").stdout.split("\n")) - 1
+    )
+    young = towpath("prune", "--older-than", "30d")
+    assert "deleted nothing\n" == young.stdout
+
+
+def test_sweep_deletes_threads_but_those_that_wait(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    towpath.run("asking", {"count": 1}, "waits")
+    assert "deleted nothing\n" == towpath("sweep", "--ttl", "1h").stdout
+    swept = towpath("sweep", "--ttl", "0s", "--vacuum", "--json")
+    assert 1 == json.loads(swept.stdout)["threads"]
+    assert 2 == towpath("state", "--thread", "t").exit_code
+    assert 0 == towpath("state", "--thread", "waits").exit_code
+    assert 0 == towpath("sweep", "--ttl", "0s", "--waiting").exit_code
+    assert 2 == towpath("state", "--thread", "waits").exit_code
+
+
+@pytest.mark.parametrize("age", ["", "30", "d", "-1d", "99999999999999d", "\u0663d"])
+def test_what_is_no_age_is_a_problem(towpath, age):
+    towpath.run("straight", {"count": 1}, "t")
+    assert 2 == towpath("prune", "--older-than", age).exit_code
+
+
+def test_an_unknown_thread_is_not_pruned(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    assert 2 == towpath("prune", "--thread", "tt").exit_code

@@ -10,6 +10,7 @@ import pytest
 
 from towpath.checkpoint.base import BaseCheckpointSaver, Capabilities
 from towpath.checkpoint.memory import InMemorySaver
+from towpath.checkpoint.serde.keyring import Keyring
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.testing.conformance import SaverConformance, checks
 
@@ -71,6 +72,26 @@ class TestPostgresUnprepared(SaverConformance):
         from towpath.checkpoint.postgres import PostgresSaver
 
         with PostgresSaver(self.dsn, prepare=False) as saver:
+            yield saver
+
+
+class TestSqliteEncrypted(SaverConformance):
+    @contextmanager
+    def open(self) -> Iterator[BaseCheckpointSaver]:
+        with SqliteSaver(":memory:", encryption=Keyring(b"k" * 32)) as saver:
+            yield saver
+
+
+class TestPostgresEncrypted(SaverConformance):
+    @pytest.fixture(autouse=True)
+    def _database(self, postgres):
+        self.dsn = postgres
+
+    @contextmanager
+    def open(self) -> Iterator[BaseCheckpointSaver]:
+        from towpath.checkpoint.postgres import PostgresSaver
+
+        with PostgresSaver(self.dsn, encryption=Keyring(b"k" * 32)) as saver:
             yield saver
 
 

@@ -205,7 +205,7 @@ def test_a_run_whose_thread_was_taken_over_stores_nothing_more(saver: Any) -> No
 
     graph = compiled(saver, node)
     with pytest.raises(LeaseLostError, match="`t`"):
-        graph.invoke({"log": ["in"]}, THREAD)
+        graph.invoke({"log": ["in"]}, THREAD, durability="sync")
 
     state = graph.get_state(THREAD)
     assert (["in"], ("node",)) == (state.values["log"], state.next)
@@ -216,7 +216,7 @@ def test_a_run_whose_thread_was_taken_over_stores_nothing_more(saver: Any) -> No
 def steal(saver: Any, thief: Lease) -> None:
     """Take the thread, as another machine does when the lease has run out."""
     if isinstance(saver, InMemorySaver):
-        saver._leases["t"].end()
+        saver._leases._held["t"].end()
     else:
         with saver.cursor() as cursor:
             cursor.execute("UPDATE towpath_leases SET expires = 0")

@@ -1,11 +1,11 @@
-"""Programs that grant leases of threads, renew them and take them back."""
+"""Granting leases of threads, renewing them and taking them back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from towpath.checkpoint.base.lease import TTL_S, Lease
+from towpath.checkpoint.base.lease import TTL_S, Lease, is_dead
 from towpath.checkpoint.programs import NOW, Program, Query
 from towpath.errors import LeaseLostError, ThreadBusyError
 
@@ -15,7 +15,7 @@ EPOCH: Final = (
 """Of a space `s`, the epoch in which an owner holds its thread."""
 
 
-def acquire(lease: Lease, is_dead: Callable[[str], bool]) -> Program[int]:
+def acquire(lease: Lease) -> Program[int]:
     """Claim a thread; return the epoch.
 
     Raises:
@@ -99,3 +99,40 @@ def release(lease: Lease) -> Program[None]:
         "UPDATE towpath_leases SET owner = NULL WHERE thread = ? AND owner = ?",
         (lease.thread, lease.owner),
     )
+
+
+class LeaseTable:
+    """The leases of threads that are kept in the memory of this process.
+
+    Whoever uses it holds a lock meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, Lease] = {}
+
+    def acquire(self, lease: Lease) -> None:
+        """Grant a claim.
+
+        Raises:
+            ThreadBusyError: another run has the thread.
+        """
+        held = self._held.get(lease.thread)
+        if held is not None and held is not lease and not is_dead(held.owner):
+            raise busy(lease.thread, held.owner)
+        lease.grant(1 if held is None else held.epoch + 1)
+        self._held[lease.thread] = lease
+
+    def check(self, lease: Lease | None) -> None:
+        """Refuse to store under a lease that is no longer held."""
+        if lease is not None:
+            check(lease, lease.epoch if self._held.get(lease.thread) is lease else None)
+
+    def release(self, lease: Lease) -> None:
+        """Take a lease back."""
+        lease.end()
+        if self._held.get(lease.thread) is lease:
+            del self._held[lease.thread]
+
+    def forget(self, thread: str) -> None:
+        """Forget who holds a thread that is no more."""
+        self._held.pop(thread, None)

@@ -18,10 +18,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from towpath.checkpoint.base.lease import Lease, is_dead
+from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
     WRITES_IDX_MAP,
     Address,
@@ -36,6 +37,14 @@ from towpath.checkpoint.base.model import (
     locate,
     writes_sort_key,
 )
+from towpath.checkpoint.base.rules import (
+    Affected,
+    Everything,
+    Outline,
+    Place,
+    Rule,
+    stale_writes,
+)
 from towpath.checkpoint.base.saver import (
     BaseCheckpointSaver,
     Capabilities,
@@ -45,13 +54,13 @@ from towpath.checkpoint.base.saver import (
     check_limit,
     matches,
 )
-from towpath.checkpoint.changes import CHANGES, SAME, Link, Reader
+from towpath.checkpoint.changes import CHANGES, NULL, SAME, Link, Reader
 from towpath.checkpoint.heads import (
     Head,
     encode_values,
     read_traced,
 )
-from towpath.checkpoint.leasing import busy, check
+from towpath.checkpoint.leasing import LeaseTable
 from towpath.checkpoint.record import (
     Cell,
     WriteCell,
@@ -62,13 +71,14 @@ from towpath.checkpoint.record import (
     dump_writes,
     header_of,
     inherit,
-    keeps_latest,
     load_writes,
     located,
     loose,
 )
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.staged import StagedSaver, Storing
+from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver
+from towpath.constants import INTERRUPT
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -119,7 +129,7 @@ def _spaces() -> defaultdict[str, Space]:
     return defaultdict(dict)
 
 
-class InMemorySaver(StagedSaver):
+class InMemorySaver(StagedSaver, UpkeepSaver):
     """Keeps checkpoints until the process ends, or until they are deleted.
 
     Safe to share between threads and event loops. Nothing waits, so the async
@@ -145,12 +155,14 @@ class InMemorySaver(StagedSaver):
         *,
         serde: SerializerProtocol | None = None,
         factory: type[defaultdict[Any, Any]] = defaultdict,
+        ttl: timedelta | None = None,
     ) -> None:
         super().__init__(serde=serde)
+        self.ttl = ttl
         self.storage = factory(_spaces)
         self.writes = factory(dict)
         self._lock = threading.Lock()
-        self._leases: dict[str, Lease] = {}
+        self._leases = LeaseTable()
 
     def __enter__(self) -> Self:
         return self
@@ -177,18 +189,6 @@ class InMemorySaver(StagedSaver):
         values = {c: reader.value(link) for c, link in record.links.items()}
         return self._tuple((*address.space, at), record, writes, values)
 
-    def _acquire(self, lease: Lease) -> None:
-        with self._lock:
-            held = self._leases.get(lease.thread)
-            if held is not None and held is not lease and not is_dead(held.owner):
-                raise busy(lease.thread, held.owner)
-            lease.grant(1 if held is None else held.epoch + 1)
-            self._leases[lease.thread] = lease
-
-    def _check(self, lease: Lease | None) -> None:
-        held = None if lease is None else self._leases.get(lease.thread)
-        check(lease, held.epoch if held is not None and held is lease else None)
-
     def _newest(self, address: Address) -> tuple[str, Record, _Writes] | None:
         """Return the checkpoint of an address, or the newest of its space."""
         with self._lock:
@@ -205,7 +205,8 @@ class InMemorySaver(StagedSaver):
         """As `get_tuple`, for a run that goes on from there."""
         address = locate(config)
         if lease is not None:
-            self._acquire(lease)
+            with self._lock:
+                self._leases.acquire(lease)
         found = self._newest(address)
         if found is None:
             return None
@@ -326,7 +327,7 @@ class InMemorySaver(StagedSaver):
     ) -> RunnableConfig:
         thread, ns, at = key
         with self._lock:
-            self._check(lease)
+            self._leases.check(lease)
             if pending and record.parent:
                 self._keep(self.writes[thread, ns, record.parent], pending)
             self.storage[thread][ns][at] = record
@@ -384,13 +385,11 @@ class InMemorySaver(StagedSaver):
             space = self._space(*address.space)
             record = space.get(address.id or "")
             if cells and record is not None:
-                self._check(lease)
+                self._leases.check(lease)
                 links = {**record.cells, **_linked(cells, record.cells)}
                 space[address.id or ""] = record._replace(cells=links)
             if ended is not None:
-                ended.end()
-                if self._leases.get(ended.thread) is ended:
-                    del self._leases[ended.thread]
+                self._leases.release(ended)
 
     def stage_writes(
         self,
@@ -417,7 +416,7 @@ class InMemorySaver(StagedSaver):
         self, key: tuple[str, str, str], cells: _Writes, lease: Lease | None
     ) -> None:
         with self._lock:
-            self._check(lease)
+            self._leases.check(lease)
             self._keep(self.writes[key], cells)
 
     @staticmethod
@@ -428,61 +427,94 @@ class InMemorySaver(StagedSaver):
 
     # Threads over time
 
-    def delete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread."""
+    def _paging(self, after: str | None) -> Staged[ThreadPage]:
+        return self._storing(partial(self._page, after))
+
+    def _page(self, after: str | None) -> ThreadPage:
         with self._lock:
-            self._drop(str(thread_id))
+            written = {thread for thread, _, _ in self.writes}
+            threads = sorted({*self.storage, *written})
+            return [
+                (thread, max((at for (_, at), _ in self._places(thread)), default=None))
+                for thread in threads
+                if after is None or thread > after
+            ]
 
-    def _drop(self, thread: str) -> None:
-        self.storage.pop(thread, None)
-        for key in [key for key in self.writes if key[0] == thread]:
-            del self.writes[key]
+    def _removing(self, thread: str, rule: Rule, dry_run: bool) -> Staged[Affected]:
+        return self._storing(partial(self._remove_doomed, thread, rule, dry_run))
 
-    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints whose metadata names one of these runs."""
-        runs = frozenset(run_ids)
+    def _remove_doomed(self, thread: str, rule: Rule, dry_run: bool) -> Affected:
         with self._lock:
-            for thread, spaces in self.storage.items():
-                for ns, space in spaces.items():
-                    doomed = [at for at in space if self._run(space[at]) in runs]
-                    self._remove(thread, ns, doomed)
+            records, written = dict(self._places(thread)), self._written(thread)
+            outline = Outline(
+                {place: record.parent for place, record in records.items()},
+                {place for place, writes in written.items() if _asks(writes)},
+                lambda place: self.serde.loads_typed(records[place].metadata),
+            )
+            doomed = rule.doomed(outline)
+            whole = isinstance(rule, Everything) or doomed == records.keys() != set()
+            stale = {*written} if whole else stale_writes(outline, doomed, written)
+            if not dry_run:
+                self._delete(thread, doomed, stale, whole=whole)
+        kept = [record for place, record in records.items() if place not in doomed]
+        return _sum_of(
+            [records[place] for place in doomed],
+            [write for place in stale for write in written[place]],
+            kept,
+        )
 
-    def _run(self, record: Record) -> str | None:
-        run: str | None = self.serde.loads_typed(record.metadata).get("run_id")
-        return run
+    def _places(self, thread: str) -> Iterator[tuple[Place, Record]]:
+        for ns, space in self.storage.get(thread, {}).items():
+            for at, record in space.items():
+                yield (ns, at), record
 
-    def _remove(self, thread: str, ns: str, doomed: Iterable[str]) -> None:
-        for at in doomed:
-            del self.storage[thread][ns][at]
-            self.writes.pop((thread, ns, at), None)
+    def _written(self, thread: str) -> dict[Place, _Writes]:
+        return {
+            (ns, at): [*writes.values()]
+            for (owner, ns, at), writes in self.writes.items()
+            if owner == thread
+        }
 
-    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy a thread, with its whole history, to one that is empty."""
-        source, target = str(source_thread_id), str(target_thread_id)
-        with self._lock:
-            if self.storage.get(target):
-                raise ValueError(f"thread `{target}` is not empty")
-            for ns, space in self.storage.get(source, {}).items():
-                self.storage[target][ns] = dict(space)
-            for thread, ns, at in list(self.writes):
-                if thread == source:
-                    self.writes[target, ns, at] = dict(self.writes[source, ns, at])
-
-    def prune(
-        self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
+    def _delete(
+        self, thread: str, doomed: set[Place], stale: set[Place], *, whole: bool
     ) -> None:
-        """Keep the newest checkpoint of each namespace, or ("delete") none."""
-        keep = keeps_latest(strategy)
+        for ns, at in stale:
+            del self.writes[thread, ns, at]
+        if whole:
+            self.storage.pop(thread, None)
+            self._leases.forget(thread)
+            return
+        for ns, at in doomed:
+            del self.storage[thread][ns][at]
+        for ns, space in [*self.storage.get(thread, {}).items()]:
+            for at, record in space.items():
+                if record.parent is not None and (ns, record.parent) in doomed:
+                    space[at] = record._replace(parent=None)
+            if not space:
+                del self.storage[thread][ns]
+
+    def _copying(self, source: str, target: str, dry_run: bool) -> Staged[Affected]:
+        return self._storing(partial(self._copy, source, target, dry_run))
+
+    def _copy(self, source: str, target: str, dry_run: bool) -> Affected:
         with self._lock:
-            for thread in map(str, thread_ids):
-                if not keep:
-                    self._drop(thread)
-                    continue
-                for ns, space in self.storage.get(thread, {}).items():
-                    newest = max(space, default="")
-                    self._remove(thread, ns, [at for at in space if at != newest])
-                    if newest:
-                        space[newest] = space[newest]._replace(parent=None)
+            if self.storage.get(target) or self._written(target):
+                raise ValueError(f"thread `{target}` is not empty")
+            records, written = dict(self._places(source)), self._written(source)
+            if not dry_run:
+                for (ns, at), record in records.items():
+                    self.storage[target][ns][at] = record
+                for ns, at in written:
+                    self.writes[target, ns, at] = dict(self.writes[source, ns, at])
+        return _sum_of(
+            [*records.values()], [write for each in written.values() for write in each]
+        )
+
+    def _sizing(self) -> Staged[int]:
+        return self._storing(lambda: 0)
+
+    def _vacuuming(self) -> Staged[None]:
+        return self._storing(lambda: None)
 
     # The async twins: nothing here waits.
 
@@ -508,23 +540,41 @@ class InMemorySaver(StagedSaver):
         for found in self.list(config, filter=filter, before=before, limit=limit):
             yield found
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Async twin of `delete_thread`."""
-        self.delete_thread(thread_id)
 
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Async twin of `delete_for_runs`."""
-        self.delete_for_runs(run_ids)
+def _asks(writes: _Writes) -> bool:
+    return any(write.channel == INTERRUPT for write in writes)
 
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Async twin of `copy_thread`."""
-        self.copy_thread(source_thread_id, target_thread_id)
 
-    async def aprune(
-        self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
-    ) -> None:
-        """Async twin of `prune`."""
-        self.prune(thread_ids, strategy=strategy)
+def _sum_of(
+    records: Sequence[Record], writes: _Writes, others: Sequence[Record] = ()
+) -> Affected:
+    """Count what these hold, but for the cells that others need."""
+    cells = _cells_of(records)
+    for number in _cells_of(others):
+        cells.pop(number, None)
+    sizes = [len(record.header[1]) + len(record.metadata[1]) for record in records]
+    return Affected(
+        threads=1 if records or writes else 0,
+        checkpoints=len(records),
+        writes=len(writes),
+        cells=len(cells),
+        bytes=sum(sizes)
+        + sum(len(write.cell[1]) for write in writes)
+        + sum(cells.values()),
+    )
+
+
+def _cells_of(records: Iterable[Record]) -> dict[int, int]:
+    """Return the sizes of stored values, of those they build on, too, by identity."""
+    sizes: dict[int, int] = {}
+    for record in records:
+        for link in record.links.values():
+            at: Link | None = link
+            while at is not None and id(at) not in sizes:
+                if (at.tag, at.data) != NULL:
+                    sizes[id(at)] = len(at.data)
+                at = at.base
+    return sizes
 
 
 def _linked(cells: dict[str, Cell], parent: Mapping[str, Link]) -> dict[str, Link]:

@@ -25,6 +25,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from towpath.checkpoint.sealing import CELLS, Seal
 from towpath.checkpoint.serde.codec import Codec
 from towpath.errors import PersistenceError
 
@@ -168,23 +169,33 @@ def unpack_counts(cells: bytes) -> tuple[dict[str, int], dict[str, int]]:
     return own, loose
 
 
-def sweep(space: int, thread: str | None = None) -> Program[int]:
-    """Delete the cells of a space that no checkpoint needs; return how many.
-
-    `thread` is named where its writers are not made to wait already.
-    """
+def sweep(space: int, seal: Seal) -> Program[None]:
+    """Delete the cells of a space that no checkpoint needs."""
     rows = yield from Query(
-        "SELECT cells FROM towpath_checkpoints WHERE space = ?", (space,), lock=thread
+        "SELECT id, cells, meta_tag FROM towpath_checkpoints WHERE space = ?", (space,)
     )
+    kept = [seal.open_part(CELLS, *row) for row in rows]
+    yield from drop_cells(space, kept, dry=False)
+
+
+def drop_cells(space: int, kept: Iterable[bytes], dry: bool) -> Program[list[int]]:
+    """Delete the cells of a space that these checkpoints do not need.
+
+    Return the size of each, in bytes. If `dry`, do nothing else.
+    """
     first, last = span(space)
-    live = {first | count for (cells,) in rows for count in _counts(cells)}
-    gone = yield from Query(
-        "DELETE FROM towpath_cells"
-        " WHERE id BETWEEN ? AND ?"
-        f" AND id NOT IN ({NEED} SELECT id FROM need) RETURNING id",
+    live = {first | count for cells in kept for count in _counts(cells)}
+    rest = (
+        "FROM towpath_cells WHERE id BETWEEN ? AND ?"  # constants
+        f" AND id NOT IN ({NEED} SELECT id FROM need)"
+    )
+    rows = yield from Query(
+        f"SELECT length(data) {rest}"
+        if dry
+        else f"DELETE {rest} RETURNING length(data)",
         (first, last, as_json(live)),
     )
-    return len(gone)
+    return [size for (size,) in rows]
 
 
 def _counts(cells: bytes) -> Iterator[int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from towpath.checkpoint.base.model import Address
 from towpath.checkpoint.changes import NULL, Link
 from towpath.checkpoint.programs import (
+    CELL_BITS,
     NEED,
     NO_CELL,
     Program,
@@ -19,6 +20,7 @@ from towpath.checkpoint.programs import (
     unpack_counts,
 )
 from towpath.checkpoint.record import Cell, WriteCell
+from towpath.checkpoint.sealing import CELLS, HEADER, Seal, SealOf, plain
 
 _NOTHING = Link(*NULL)
 
@@ -45,7 +47,7 @@ _SELECT = (
 )
 
 
-def latest(address: Address) -> Program[Stored | None]:
+def latest(address: Address, seal_of: SealOf = plain) -> Program[Stored | None]:
     """Fetch the checkpoint of an address, or the newest of its space."""
     # Without a sort, which a database that has no statistics yet might do over all
     # checkpoints of the thread.
@@ -53,8 +55,8 @@ def latest(address: Address) -> Program[Stored | None]:
     wanted, args = (newest, []) if address.id is None else ("?", [address.id])
     where = f" WHERE c.id = {wanted} AND s.thread = ? AND s.ns = ?"
     rows = yield from Query(f"{_SELECT}{where}", [*args, *address.space])
-    found = [_stored(row) for row in rows]
-    yield from _fill(found)
+    found = [_stored(row, seal_of) for row in rows]
+    yield from _fill(found, seal_of)
     return found[0] if found else None
 
 
@@ -66,6 +68,7 @@ class Scope:
     until: str | None
     keep: Callable[[Cell], bool] | None
     """Decides by the metadata."""
+    seal_of: SealOf = plain
 
 
 Mark = tuple[str, int]
@@ -82,11 +85,11 @@ def page(scope: Scope, after: Mark | None, size: int) -> Program[Page]:
     where, args = _conditions(scope, after)
     order = " ORDER BY c.id DESC, c.space DESC LIMIT ?"
     rows = yield from Query(f"{_SELECT}{where}{order}", [*args, size])
-    found = [_stored(row) for row in rows]
+    found = [_stored(row, scope.seal_of) for row in rows]
     mark = (found[-1].id, found[-1].space) if len(found) == size else None
     if scope.keep is not None:
         found = [stored for stored in found if scope.keep(stored.meta)]
-    yield from _fill(found)
+    yield from _fill(found, scope.seal_of)
     return found, mark
 
 
@@ -109,13 +112,16 @@ def _conditions(scope: Scope, after: Mark | None) -> tuple[str, list[Any]]:
     return f" WHERE {where}", [arg for _, args in wanted for arg in args]
 
 
-def _stored(row: Row) -> Stored:
-    space, thread, ns, at, parent, header, cells, meta_tag, meta = row
-    counts = unpack_counts(cells)
-    return Stored(space, thread, ns, at, parent, header, counts, (meta_tag, meta))
+def _stored(row: Row, seal_of: SealOf) -> Stored:
+    space, thread, ns, at, parent, header, cells, tag, meta = row
+    seal = seal_of(thread, ns)
+    header = seal.open_part(HEADER, at, header, tag)
+    counts = unpack_counts(seal.open_part(CELLS, at, cells, tag))
+    opened = seal.open_metadata(at, (tag, meta))
+    return Stored(space, thread, ns, at, parent, header, counts, opened)
 
 
-def _fill(found: Sequence[Stored]) -> Program[None]:
+def _fill(found: Sequence[Stored], seal_of: SealOf) -> Program[None]:
     """Fetch the values and the pending writes of checkpoints."""
     if not found:
         return
@@ -131,8 +137,9 @@ def _fill(found: Sequence[Stored]) -> Program[None]:
         " FROM need n JOIN towpath_cells c ON c.id = n.id",
         (as_json(wanted),),
     )
-    links = _links(rows)
-    pending = yield from _pending(found)
+    seals = {one.space: seal_of(one.thread, one.ns) for one in found}
+    links = _links(rows, seals)
+    pending = yield from _pending(found, seals)
     for stored in found:
         first, _ = span(stored.space)
         for counts in stored.counts:
@@ -142,17 +149,19 @@ def _fill(found: Sequence[Stored]) -> Program[None]:
         stored.writes = pending.get((stored.space, stored.id), [])
 
 
-def _links(rows: Sequence[Row]) -> dict[int, Link]:
+def _links(rows: Sequence[Row], seals: Mapping[int, Seal]) -> dict[int, Link]:
     """Tie cells to those they build on, which always have smaller numbers."""
     links: dict[int, Link] = {}
     for number, distance, tag, data in sorted(rows):
         base = None if distance is None else links[number - distance]
-        links[number] = Link(tag, data, base)
+        space, count = divmod(number, 1 << CELL_BITS)
+        cell = seals[space].open_cell(count, distance, (tag, data))
+        links[number] = Link(*cell, base)
     return links
 
 
 def _pending(
-    found: Sequence[Stored],
+    found: Sequence[Stored], seals: Mapping[int, Seal]
 ) -> Program[dict[tuple[int, str], list[WriteCell]]]:
     """Fetch pending writes, by space and checkpoint."""
     spans: dict[int, list[str]] = {}
@@ -167,5 +176,6 @@ def _pending(
         )
         for checkpoint, task, idx, channel, path, *cell in rows:
             write = WriteCell(task, idx, channel, path, (cell[0], cell[1]))
-            pending.setdefault((space, checkpoint), []).append(write)
+            opened = seals[space].open_write(checkpoint, write)
+            pending.setdefault((space, checkpoint), []).append(opened)
     return pending

@@ -187,17 +187,6 @@ def inherit(
     return cells
 
 
-def keeps_latest(strategy: str) -> bool:
-    """Tell whether a strategy of `prune` keeps the newest checkpoints.
-
-    Raises:
-        ValueError: there is no such strategy.
-    """
-    if strategy not in ("keep_latest", "delete"):
-        raise ValueError(f'`strategy` is "keep_latest" or "delete", not {strategy!r}')
-    return strategy == "keep_latest"
-
-
 def located(config: RunnableConfig) -> tuple[str, str, str]:
     """Return thread, namespace and id of the checkpoint that writes belong to.
 

@@ -1,119 +1,232 @@
-"""Programs for threads over time: deleting, copying, pruning."""
+"""Programs for threads over time: deleting and pruning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, NamedTuple
 
+from towpath.checkpoint.base.rules import (
+    Affected,
+    Outline,
+    Place,
+    Rule,
+    stale_writes,
+)
 from towpath.checkpoint.programs import (
-    CELL_BITS,
     Program,
     Query,
-    new_space,
-    span,
-    sweep,
+    Row,
+    drop_cells,
 )
 from towpath.checkpoint.record import Cell
+from towpath.checkpoint.sealing import CELLS, SealOf, plain
+from towpath.constants import INTERRUPT
 
 
-def _spaces(thread: str) -> Program[list[int]]:
+class Inside(NamedTuple):
+    """What it takes to look inside of stored checkpoints."""
+
+    load: Callable[[Cell], Mapping[str, Any]]
+    """Decodes metadata."""
+    seal_of: SealOf = plain
+
+
+_PAGE: Final = 500
+_OF_THREAD: Final = "space IN (SELECT id FROM towpath_spaces WHERE thread = ?)"
+_CHECKPOINT_SIZE: Final = "length(header) + length(cells) + length(meta)"
+
+
+def page(after: str | None) -> Program[list[tuple[str, str | None]]]:
+    """Fetch threads that sort after one, each with its newest checkpoint."""
+    where = "" if after is None else " WHERE s.thread > ?"
     rows = yield from Query(
-        "SELECT id FROM towpath_spaces WHERE thread = ? ORDER BY id",
+        "SELECT s.thread, max((SELECT max(k.id) FROM towpath_checkpoints k"
+        f" WHERE k.space = s.id)) FROM towpath_spaces s{where}"
+        " GROUP BY s.thread ORDER BY s.thread LIMIT ?",
+        (_PAGE,) if after is None else (after, _PAGE),
+    )
+    return [(thread, newest) for thread, newest in rows]
+
+
+# Removing
+
+
+def remove(thread: str, rule: Rule, inside: Inside, dry: bool) -> Program[Affected]:
+    """Remove from a thread what a rule dooms; if `dry`, only count it."""
+    known = yield from _look(thread, inside, dry)
+    doomed = rule.doomed(known.outline)
+    if doomed and len(doomed) == len(known.nodes):
+        return (yield from delete(thread, dry))
+    stale = stale_writes(known.outline, doomed, known.written)
+    if not dry:
+        yield from _delete_places(known, doomed, stale)
+    cells = yield from _unused_cells(known, doomed, dry)
+    if not dry:
+        yield from _delete_empty(known, doomed)
+    sizes = [known.nodes[place].size for place in doomed]
+    writes = [known.written[place] for place in stale]
+    return Affected(
+        threads=1 if doomed or stale else 0,
+        checkpoints=len(doomed),
+        writes=sum(count for count, _ in writes),
+        cells=len(cells),
+        bytes=sum(sizes) + sum(size for _, size in writes) + sum(cells),
+    )
+
+
+def delete(thread: str, dry: bool) -> Program[Affected]:
+    """Delete everything of a thread; if `dry`, only count it."""
+    take = partial(_take, args=(thread,), dry=dry)
+    checkpoints = yield from take(
+        "towpath_checkpoints", _CHECKPOINT_SIZE, _OF_THREAD, lock=thread
+    )
+    writes = yield from take("towpath_writes", "length(data)", _OF_THREAD)
+    cells = yield from take(
+        "towpath_cells",
+        "length(data)",
+        # The count of a cell is 32 bits wide, see CELL_BITS.
+        "id IN (SELECT k.id FROM towpath_spaces s JOIN towpath_cells k"
+        " ON k.id BETWEEN (s.id << 32) AND (s.id << 32) + 4294967295"
+        " WHERE s.thread = ?)",
+    )
+    spaces = yield from take("towpath_spaces", "id", "thread = ?")
+    if not dry:
+        yield Query("DELETE FROM towpath_leases WHERE thread = ?", (thread,))
+    return Affected(
+        threads=1 if spaces else 0,
+        checkpoints=len(checkpoints),
+        writes=len(writes),
+        cells=len(cells),
+        bytes=sum(checkpoints) + sum(writes) + sum(cells),
+    )
+
+
+def _take(
+    table: str,
+    size: str,
+    where: str,
+    *,
+    args: Sequence[Any],
+    dry: bool,
+    lock: str | None = None,
+) -> Program[list[int]]:
+    """Delete rows, or only find them; return the size of each."""
+    sql = (
+        f"SELECT {size} FROM {table} WHERE {where}"  # constants
+        if dry
+        else f"DELETE FROM {table} WHERE {where} RETURNING {size}"
+    )
+    rows = yield from Query(sql, args, lock=None if dry else lock)
+    return [size for (size,) in rows]
+
+
+class _Node(NamedTuple):
+    """A stored checkpoint, without its values."""
+
+    space: int
+    cells: bytes
+    meta: Cell
+    size: int
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a thread is made of, and where that is stored."""
+
+    outline: Outline
+    nodes: dict[Place, _Node] = field(default_factory=dict)
+    written: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    """How many pending writes a checkpoint has, and of how many bytes."""
+    spaces: dict[str, int] = field(default_factory=dict)
+
+    def keys(self, places: Collection[Place]) -> list[Row]:
+        """Return the keys of places in the tables."""
+        return [(self.spaces[ns], at) for ns, at in places]
+
+
+def _look(thread: str, inside: Inside, dry: bool) -> Program[_Known]:
+    rows = yield from Query(
+        "SELECT s.id, s.ns, c.id, c.parent, c.cells, c.meta_tag, c.meta,"
+        " length(c.header) FROM towpath_spaces s"
+        " JOIN towpath_checkpoints c ON c.space = s.id WHERE s.thread = ?",
         (thread,),
-        lock=thread,
+        lock=None if dry else thread,
     )
-    return [space for (space,) in rows]
+    asked: set[Place] = set()
 
+    def metadata(place: Place) -> Mapping[str, Any]:
+        ns, at = place
+        seal = inside.seal_of(thread, ns)
+        return inside.load(seal.open_metadata(at, known.nodes[place].meta))
 
-def delete_threads(threads: Sequence[str]) -> Program[None]:
-    """Delete everything of these threads."""
-    spaces: list[int] = []
-    for thread in threads:
-        spaces += yield from _spaces(thread)
-    keys = [(space,) for space in spaces]
-    yield Query("DELETE FROM towpath_checkpoints WHERE space = ?", keys, many=True)
-    yield Query("DELETE FROM towpath_writes WHERE space = ?", keys, many=True)
-    yield Query(
-        "DELETE FROM towpath_cells WHERE id BETWEEN ? AND ?",
-        [span(space) for space in spaces],
-        many=True,
-    )
-    yield Query("DELETE FROM towpath_spaces WHERE id = ?", keys, many=True)
-    yield Query(
-        "DELETE FROM towpath_leases WHERE thread = ?",
-        [(thread,) for thread in threads],
-        many=True,
-    )
-
-
-def copy_thread(source: str, target: str) -> Program[None]:
-    """Copy a thread, with its whole history.
-
-    Raises:
-        ValueError: the target is not empty.
-    """
-    if (yield from _spaces(target)):
-        raise ValueError(f"thread `{target}` is not empty")
+    known = _Known(Outline({}, asked, metadata))
+    for space, ns, at, parent, cells, tag, meta, header_size in rows:
+        known.outline.parents[ns, at] = parent
+        known.spaces[ns] = space
+        size = header_size + len(cells) + len(meta)
+        opened = inside.seal_of(thread, ns).open_part(CELLS, at, cells, tag)
+        known.nodes[ns, at] = _Node(space, opened, (tag, meta), size)
     rows = yield from Query(
-        "SELECT id, ns FROM towpath_spaces WHERE thread = ? ORDER BY id",
-        (source,),
-        lock=source,
+        "SELECT s.id, s.ns, w.checkpoint, count(*), sum(length(w.data)),"
+        " max(CASE WHEN w.channel = ? THEN 1 ELSE 0 END) FROM towpath_spaces s"
+        " JOIN towpath_writes w ON w.space = s.id WHERE s.thread = ?"
+        " GROUP BY s.id, s.ns, w.checkpoint",
+        (INTERRUPT, thread),
     )
-    for old, ns in rows:
-        new = yield from new_space(target, ns)
-        yield Query(
-            "INSERT INTO towpath_checkpoints"
-            " (space, id, parent, header, cells, meta_tag, meta)"
-            " SELECT ?, id, parent, header, cells, meta_tag, meta"
-            " FROM towpath_checkpoints WHERE space = ?",
-            (new, old),
-        )
-        yield Query(
-            "INSERT INTO towpath_writes"
-            " (space, checkpoint, task, idx, channel, path, tag, data)"
-            " SELECT ?, checkpoint, task, idx, channel, path, tag, data"
-            " FROM towpath_writes WHERE space = ?",
-            (new, old),
-        )
-        yield Query(
-            "INSERT INTO towpath_cells (id, base, tag, data)"
-            " SELECT id + ?, base, tag, data"
-            " FROM towpath_cells WHERE id BETWEEN ? AND ?",
-            (new - old << CELL_BITS, *span(old)),
-        )
+    for space, ns, at, count, size, asks in rows:
+        known.spaces[ns] = space
+        known.written[ns, at] = (int(count), int(size))
+        if asks:
+            asked.add((ns, at))
+    return known
 
 
-def prune(threads: Sequence[str]) -> Program[None]:
-    """Keep the newest checkpoint of each namespace of these threads."""
-    spaces: list[int] = []
-    for thread in threads:
-        spaces += yield from _spaces(thread)
-    for space in spaces:
-        [(newest,)] = yield from Query(
-            "SELECT max(id) FROM towpath_checkpoints WHERE space = ?", (space,)
-        )
-        for sql in (
-            "DELETE FROM towpath_checkpoints WHERE space = ? AND id <> ?",
-            "DELETE FROM towpath_writes WHERE space = ? AND checkpoint <> ?",
-        ):
-            yield Query(sql, (space, newest))
-        yield Query(
-            "UPDATE towpath_checkpoints SET parent = NULL WHERE space = ?", (space,)
-        )
-        yield from sweep(space)
-
-
-def delete_where(doomed: Callable[[Cell], bool]) -> Program[None]:
-    """Delete the checkpoints whose metadata is doomed, of all threads."""
-    rows = yield from Query(
-        "SELECT c.space, c.id, s.thread, c.meta_tag, c.meta"
-        " FROM towpath_checkpoints c JOIN towpath_spaces s ON s.id = c.space"
-    )
-    found = [(*key, thread) for *key, thread, tag, meta in rows if doomed((tag, meta))]
-    keys = [(space, at) for space, at, _ in found]
-    for sql in (
-        "DELETE FROM towpath_checkpoints WHERE space = ? AND id = ?",
-        "DELETE FROM towpath_writes WHERE space = ? AND checkpoint = ?",
+def _delete_places(
+    known: _Known, doomed: Collection[Place], stale: Collection[Place]
+) -> Program[None]:
+    """Delete checkpoints and pending writes, and what refers to them."""
+    orphans = [
+        (ns, at)
+        for (ns, at), parent in known.outline.parents.items()
+        if (ns, parent) in doomed and (ns, at) not in doomed
+    ]
+    for sql, places in (
+        ("DELETE FROM towpath_checkpoints WHERE space = ? AND id = ?", doomed),
+        ("DELETE FROM towpath_writes WHERE space = ? AND checkpoint = ?", stale),
+        (
+            "UPDATE towpath_checkpoints SET parent = NULL WHERE space = ? AND id = ?",
+            orphans,
+        ),
     ):
-        yield Query(sql, keys, many=True)
-    for space, thread in sorted({(space, thread) for space, _, thread in found}):
-        yield from sweep(space, thread)
+        if places:
+            yield Query(sql, known.keys(places), many=True)
+
+
+def _unused_cells(
+    known: _Known, doomed: Collection[Place], dry: bool
+) -> Program[list[int]]:
+    """Delete the cells that only the doomed need; return the size of each."""
+    live: dict[int, list[bytes]] = {known.nodes[place].space: [] for place in doomed}
+    for place, node in known.nodes.items():
+        if node.space in live and place not in doomed:
+            live[node.space].append(node.cells)
+    sizes: list[int] = []
+    for space, cells in live.items():
+        sizes += yield from drop_cells(space, cells, dry)
+    return sizes
+
+
+def _delete_empty(known: _Known, doomed: Collection[Place]) -> Program[None]:
+    """Delete the namespaces of which nothing is left."""
+    kept = {ns for ns, _ in known.nodes.keys() - doomed}
+    empty = [(known.spaces[ns],) * 3 for ns in {ns for ns, _ in doomed} - kept]
+    if empty:
+        yield Query(
+            "DELETE FROM towpath_spaces WHERE id = ?"
+            " AND NOT EXISTS (SELECT 1 FROM towpath_checkpoints WHERE space = ?)"
+            " AND NOT EXISTS (SELECT 1 FROM towpath_writes WHERE space = ?)",
+            empty,
+            many=True,
+        )

@@ -15,11 +15,12 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from datetime import timedelta
 from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
-from towpath.checkpoint import leasing, reading, retention, writing
-from towpath.checkpoint.base.lease import Lease, is_dead
+from towpath.checkpoint import leasing, reading, resealing, retention, writing
+from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
     Address,
     ChannelVersions,
@@ -30,6 +31,7 @@ from towpath.checkpoint.base.model import (
     get_checkpoint_id,
     locate,
 )
+from towpath.checkpoint.base.rules import Affected, Everything, Rule
 from towpath.checkpoint.base.saver import (
     Capabilities,
     Staged,
@@ -56,13 +58,16 @@ from towpath.checkpoint.record import (
     dump_step,
     dump_writes,
     header_of,
-    keeps_latest,
     load_writes,
     located,
     loose,
 )
+from towpath.checkpoint.sealing import PLAIN, KeyringSeal, Seal
+from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.codec import Codec
+from towpath.checkpoint.serde.keyring import Keyring
 from towpath.checkpoint.staged import StagedSaver, Storing
+from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver, ado, do
 from towpath.checkpoint.writing import Draft
 from towpath.types import RunnableConfig
 
@@ -78,12 +83,27 @@ together, values that grew from each other are decoded once."""
 _codec: Final = Codec()
 
 
-class SqlSaver(StagedSaver):
+class SqlSaver(StagedSaver, UpkeepSaver):
     """The part of a SQL saver that does not depend on the database."""
 
     capabilities = Capabilities(
         atomic_commit=True, deltas=True, leases=True, retention=True, staged=True
     )
+
+    def __init__(
+        self,
+        *,
+        serde: SerializerProtocol | None = None,
+        encryption: Keyring | None = None,
+        ttl: timedelta | None = None,
+    ) -> None:
+        super().__init__(serde=serde)
+        self.encryption = encryption
+        self.ttl = ttl
+
+    def _seal_of(self, thread: str, ns: str) -> Seal:
+        ring = self.encryption
+        return PLAIN if ring is None else KeyringSeal(ring, thread, ns)
 
     def _read(self, make: Make[R]) -> R:
         raise NotImplementedError
@@ -110,7 +130,7 @@ class SqlSaver(StagedSaver):
 
     def _latest(self, address: Address) -> Program[CheckpointTuple | None]:
         # Decoding is part of the program, so that it is done in the thread.
-        stored = yield from reading.latest(address)
+        stored = yield from reading.latest(address, self._seal_of)
         if stored is None:
             return None
         reader = Reader(self.serde)
@@ -150,8 +170,8 @@ class SqlSaver(StagedSaver):
         self, address: Address, lease: Lease | None
     ) -> Program[CheckpointTuple | None]:
         if lease is not None:
-            lease.grant((yield from leasing.acquire(lease, is_dead)))
-        stored = yield from reading.latest(address)
+            lease.grant((yield from leasing.acquire(lease)))
+        stored = yield from reading.latest(address, self._seal_of)
         if stored is None:
             return None
         values, traces = read_traced(Reader(self.serde), stored.cells)
@@ -211,7 +231,7 @@ class SqlSaver(StagedSaver):
 
         address = None if config is None else locate(config)
         until = get_checkpoint_id(before) if before else None
-        return Scope(address, until, keep if filter else None)
+        return Scope(address, until, keep if filter else None, self._seal_of)
 
     def _tuple(self, stored: Stored, values: dict[str, Any]) -> CheckpointTuple:
         checkpoint: Checkpoint = _codec.decode(stored.header)
@@ -274,6 +294,7 @@ class SqlSaver(StagedSaver):
             cells={},
             loose=dump_channels(serde, checkpoint, loose(checkpoint)),
             writes=dump_step(serde, writes),
+            seal=self._seal_of(*address.space),
         )
 
     def _commit(self, draft: Draft) -> Program[set[str]]:
@@ -299,7 +320,8 @@ class SqlSaver(StagedSaver):
         """Encode what `put_writes` stores."""
         thread, ns, at = located(config)
         cells = dump_writes(self.serde, writes, task_id, task_path)
-        make = partial(writing.put_writes, (thread, ns), at, cells, lease)
+        seal = self._seal_of(thread, ns)
+        make = partial(writing.put_writes, (thread, ns), at, cells, lease, seal)
         return self._staged((thread, ns), make)
 
     def _stage_end(
@@ -309,16 +331,18 @@ class SqlSaver(StagedSaver):
         lease: Lease | None,
         ended: Lease | None,
     ) -> Staged[None]:
+        place, at = address.space, address.id
+        seal = self._seal_of(*place)
         if ended is not None:
             self._keeper.drop(ended)
 
         def end() -> Program[None]:
-            if cells and address.id is not None:
-                yield from writing.amend(address.space, address.id, cells, lease)
+            if cells and at is not None:
+                yield from writing.amend(place, at, cells, lease, seal)
             if ended is not None:
                 yield from leasing.release(ended)
 
-        return self._staged(address.space, end, durable=bool(cells))
+        return self._staged(place, end, durable=bool(cells))
 
     def _staged(
         self, space: Space, make: Make[R], *, durable: bool = True
@@ -344,54 +368,57 @@ class SqlSaver(StagedSaver):
 
     # Threads over time
 
-    def delete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread."""
-        self._write(partial(retention.delete_threads, [str(thread_id)]))
+    def _paging(self, after: str | None) -> Staged[ThreadPage]:
+        return self._reading(partial(retention.page, after))
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Async twin of `delete_thread`."""
-        await self._awrite(partial(retention.delete_threads, [str(thread_id)]))
+    def _removing(self, thread: str, rule: Rule, dry_run: bool) -> Staged[Affected]:
+        program: Callable[..., Program[Affected]]
+        if isinstance(rule, Everything):
+            program = partial(retention.delete, thread, dry_run)
+        else:
+            inside = retention.Inside(self.serde.loads_typed, self._seal_of)
+            program = partial(retention.remove, thread, rule, inside, dry_run)
+        return self._reading(program) if dry_run else self._writing(program)
 
-    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints whose metadata names one of these runs."""
-        self._write(partial(self._delete_for_runs, run_ids))
+    def _copying(self, source: str, target: str, dry_run: bool) -> Staged[Affected]:
+        seal_of = self._seal_of
+        program = partial(resealing.copy_thread, source, target, seal_of, dry_run)
+        return self._reading(program) if dry_run else self._writing(program)
 
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Async twin of `delete_for_runs`."""
-        await self._awrite(partial(self._delete_for_runs, run_ids))
+    def rotate(
+        self, thread_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> Affected:
+        """Seal with the current key what is sealed with a retired one, or not at all.
 
-    def _delete_for_runs(self, run_ids: Sequence[str]) -> Program[None]:
-        runs = frozenset(run_ids)
-        load = self.serde.loads_typed
-        return retention.delete_where(lambda meta: load(meta).get("run_id") in runs)
+        Of these threads, or of all. What is counted is what had to be sealed again.
 
-    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy a thread, with its whole history, to one that is empty."""
-        source, target = str(source_thread_id), str(target_thread_id)
-        self._write(partial(retention.copy_thread, source, target))
+        Raises:
+            ValueError: the saver has no `encryption`.
+            SealError: (TP-510) something cannot be opened; its thread stays as it was.
+        """
+        return do(self._each(thread_ids, self._rotating(dry_run)))
 
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Async twin of `copy_thread`."""
-        source, target = str(source_thread_id), str(target_thread_id)
-        await self._awrite(partial(retention.copy_thread, source, target))
+    async def arotate(
+        self, thread_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> Affected:
+        """Async twin of `rotate`."""
+        return await ado(self._each(thread_ids, self._rotating(dry_run)))
 
-    def prune(
-        self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
-    ) -> None:
-        """Keep the newest checkpoint of each namespace, or ("delete") none."""
-        self._write(_prune(thread_ids, strategy))
+    def _rotating(self, dry_run: bool) -> Callable[[str], Staged[Affected]]:
+        if self.encryption is None:
+            raise ValueError("there are no keys to change: `encryption` was not given")
 
-    async def aprune(
-        self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
-    ) -> None:
-        """Async twin of `prune`."""
-        await self._awrite(_prune(thread_ids, strategy))
+        def rotating(thread: str) -> Staged[Affected]:
+            program = partial(resealing.rotate, thread, self._seal_of, dry_run)
+            return self._reading(program) if dry_run else self._writing(program)
 
+        return rotating
 
-def _prune(thread_ids: Sequence[str], strategy: str) -> Make[None]:
-    threads = [str(thread) for thread in thread_ids]
-    keep = keeps_latest(strategy)
-    return partial(retention.prune if keep else retention.delete_threads, threads)
+    def _reading(self, make: Make[R]) -> Staged[R]:
+        return Storing(partial(self._read, make), partial(self._aread, make))
+
+    def _writing(self, make: Make[R]) -> Staged[R]:
+        return Storing(partial(self._write, make), partial(self._awrite, make))
 
 
 class _Listing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from towpath.checkpoint.base.lease import Lease
@@ -22,6 +23,7 @@ from towpath.checkpoint.programs import (
     unpack_counts,
 )
 from towpath.checkpoint.record import Cell, WriteCell, changed, inherit
+from towpath.checkpoint.sealing import CELLS, HEADER, PLAIN, Seal
 from towpath.checkpoint.serde.codec import Codec
 
 _codec: Final = Codec()
@@ -48,6 +50,7 @@ class Draft:
     writes: list[WriteCell] = field(default_factory=list)
     """Pending writes of the parent."""
     lease: Lease | None = None
+    seal: Seal = PLAIN
 
 
 class _Ground(NamedTuple):
@@ -62,6 +65,7 @@ class _Ground(NamedTuple):
     """The parent's; None when there is none."""
     counts: Mapping[str, int] = {}
     loose: Mapping[str, int] = {}
+    meta_tag: str = ""
 
 
 def commit(draft: Draft) -> Program[set[str]]:
@@ -73,8 +77,8 @@ def commit(draft: Draft) -> Program[set[str]]:
     Raises:
         LeaseLostError: another run holds the thread by now.
     """
-    place = draft.thread, draft.ns
-    ground = yield from _ground(place, draft.parent, draft.id, draft.lease)
+    place, seal = (draft.thread, draft.ns), draft.seal
+    ground = yield from _ground(place, draft.parent, draft.id, draft.lease, seal)
     channels = changed(draft.versions, draft.new_versions, ground.versions)
     missing = {c for c in draft.held.intersection(channels) if _lacks(draft, ground, c)}
     if missing:
@@ -82,34 +86,40 @@ def commit(draft: Draft) -> Program[set[str]]:
     space = ground.space
     if space is None:
         space = yield from new_space(draft.thread, draft.ns)
-    layout = _Layout(space, ground)
+    layout = _Layout(space, ground, seal)
     own = {c: layout.place(c, draft.cells[c]) for c in channels if c in draft.cells}
     counts = inherit(ground.counts, own, channels, draft.versions)
     loose = {c: layout.place(c, cell) for c, cell in draft.loose.items()}
     yield from layout.store()
-    row = (draft.parent, draft.header, pack_counts(counts, loose), *draft.meta)
-    yield Query(_REPLACE if ground.again else _INSERT, (*row, space, draft.id))
+    columns = (draft.header, pack_counts(counts, loose), *draft.meta)
+    row = (draft.parent, *seal.close_checkpoint(draft.id, columns), space, draft.id)
+    yield Query(_REPLACE if ground.again else _INSERT, row)
     if ground.again:  # it may have been the only one to use a cell
-        yield from sweep(space)
+        yield from sweep(space, seal)
     if draft.writes:
         assert draft.parent is not None
-        yield from _store_writes(space, draft.parent, draft.writes)
+        yield from _store_writes(space, draft.parent, draft.writes, seal)
     return set()
 
 
 def amend(
-    place: tuple[str, str], at: str, own: Mapping[str, Cell], lease: Lease | None
+    place: tuple[str, str],
+    at: str,
+    own: Mapping[str, Cell],
+    lease: Lease | None,
+    seal: Seal = PLAIN,
 ) -> Program[None]:
     """Replace values of a stored checkpoint; nothing happens if it is gone."""
-    ground = yield from _ground(place, at, at, lease)
+    ground = yield from _ground(place, at, at, lease, seal)
     if ground.space is None or ground.versions is None:
         return
-    layout = _Layout(ground.space, ground)
+    layout = _Layout(ground.space, ground, seal)
     counts = {**ground.counts, **{c: layout.place(c, own[c]) for c in own}}
     yield from layout.store()
+    cells = pack_counts(counts, dict(ground.loose))
     yield Query(
         "UPDATE towpath_checkpoints SET cells = ? WHERE space = ? AND id = ?",
-        (pack_counts(counts, dict(ground.loose)), ground.space, at),
+        (seal.close_part(CELLS, at, cells, ground.meta_tag), ground.space, at),
     )
 
 
@@ -126,14 +136,18 @@ def _builds_on(cell: Cell) -> bool:
 
 
 def _ground(
-    place: tuple[str, str], parent: str | None, own: str, lease: Lease | None
+    place: tuple[str, str],
+    parent: str | None,
+    own: str,
+    lease: Lease | None,
+    seal: Seal,
 ) -> Program[_Ground]:
     rows = yield from Query(
         # The count of a cell is 32 bits wide, see CELL_BITS.
         "SELECT s.id, c.header, c.cells, (SELECT max(k.id) FROM towpath_cells k"
         " WHERE k.id BETWEEN (s.id << 32) AND (s.id << 32) + 4294967295),"
         " EXISTS (SELECT 1 FROM towpath_checkpoints o"
-        f" WHERE o.space = s.id AND o.id = ?), {EPOCH}"
+        f" WHERE o.space = s.id AND o.id = ?), {EPOCH}, c.meta_tag"
         " FROM towpath_spaces s"
         " LEFT JOIN towpath_checkpoints c ON c.space = s.id AND c.id = ?"
         " WHERE s.thread = ? AND s.ns = ?",
@@ -143,18 +157,21 @@ def _ground(
     if not rows:
         yield from check_new(lease)
         return _Ground(None, None)
-    [(space, header, cells, newest, again, epoch)] = rows
+    [(space, header, cells, newest, again, epoch, tag)] = rows
     check(lease, epoch)
-    if header is None:
+    if header is None or parent is None:
         return _Ground(space, newest, bool(again))
-    versions = _codec.decode(header)["channel_versions"]
-    return _Ground(space, newest, bool(again), versions, *unpack_counts(cells))
+    opened = seal.open_part(HEADER, parent, header, tag)
+    versions = _codec.decode(opened)["channel_versions"]
+    counts = unpack_counts(seal.open_part(CELLS, parent, cells, tag))
+    return _Ground(space, newest, bool(again), versions, *counts, tag)
 
 
 class _Layout:
     """Gives the cells of a new checkpoint their numbers."""
 
-    def __init__(self, space: int, ground: _Ground) -> None:
+    def __init__(self, space: int, ground: _Ground, seal: Seal) -> None:
+        self._seal = seal
         self._first, _ = span(space)
         self._bases = ground.counts
         self._next = self._first if ground.newest is None else ground.newest + 1
@@ -169,7 +186,7 @@ class _Layout:
         number, self._next = self._next, self._next + 1
         count = number - self._first
         base = count - self._bases[channel] if cell[0] in CHANGES else None
-        self._rows.append((number, base, *cell))
+        self._rows.append((number, base, *self._seal.close_cell(count, base, cell)))
         return count
 
     def store(self) -> Program[None]:
@@ -204,12 +221,13 @@ _REPLACE_WRITE = _INSERT_WRITE + (
 
 
 def _store_writes(
-    space: int, checkpoint: str, writes: Sequence[WriteCell]
+    space: int, checkpoint: str, writes: Sequence[WriteCell], seal: Seal
 ) -> Program[None]:
+    close = partial(seal.close_write, checkpoint)
     for replaces, sql in ((False, _KEEP_WRITE), (True, _REPLACE_WRITE)):
         rows = [
             (space, checkpoint, w.task, w.idx, w.channel, w.path, *w.cell)
-            for w in writes
+            for w in map(close, writes)
             if w.replaces is replaces
         ]
         if rows:
@@ -221,6 +239,7 @@ def put_writes(
     checkpoint: str,
     writes: Sequence[WriteCell],
     lease: Lease | None,
+    seal: Seal = PLAIN,
 ) -> Program[None]:
     """Record what a task wrote on top of a checkpoint.
 
@@ -237,4 +256,4 @@ def put_writes(
     else:
         yield from check_new(lease)
         space = yield from new_space(*place)
-    yield from _store_writes(space, checkpoint, writes)
+    yield from _store_writes(space, checkpoint, writes, seal)

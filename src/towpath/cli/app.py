@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 import traceback
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
 import click
@@ -138,6 +138,20 @@ def run_options(command: Any) -> Any:
     return command
 
 
+def upkeep_options(command: Any) -> Any:
+    """Add the options of the commands that delete."""
+    options = (
+        click.option("--dry-run", is_flag=True, help="Only tell what would go."),
+        click.option("--vacuum", is_flag=True, help="Give freed space back, too."),
+        db_option,
+        json_option,
+        debug_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @program.command()
 @click.argument("target")
 @click.option("--input", "text", required=True, metavar="JSON|@FILE|-", help="Input.")
@@ -237,6 +251,65 @@ def list_threads(db: str, as_json: bool) -> None:
             emit(to_json(one))
     else:
         show.show_threads(found)
+
+
+@program.command()
+@click.option("--thread", "chosen", multiple=True, help="Only this thread. Repeat it.")
+@click.option(
+    "--keep",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many of the newest checkpoints stay.",
+)
+@click.option("--older-than", metavar="AGE", help="Younger ones stay, too: 12h, 30d.")
+@click.option("--keep-forks", is_flag=True, help="Where a branch ends stays, too.")
+@click.option("--keep-ancestors", is_flag=True, help="So does what a fork is based on.")
+@upkeep_options
+def prune(chosen: Sequence[str], older_than: str | None, **given: Any) -> None:
+    """Delete old checkpoints; of each thread and subgraph the newest stay."""
+    age = None if older_than is None else words.read_age("--older-than", older_than)
+    kept = {name: given.pop(name) for name in ("keep", "keep_forks", "keep_ancestors")}
+
+    def work(saver: Any, dry_run: bool) -> Any:
+        for thread in chosen:
+            require_thread(saver, place(thread, None))
+        return saver.prune(chosen or None, older_than=age, dry_run=dry_run, **kept)
+
+    tend(work, **given)
+
+
+@program.command()
+@click.option("--ttl", metavar="AGE", required=True, help="Time to live: 12h, 90d.")
+@click.option("--waiting", is_flag=True, help="Also those that wait for an answer.")
+@upkeep_options
+def sweep(ttl: str, waiting: bool, **given: Any) -> None:
+    """Delete the threads on which nothing happened for the time to live."""
+    age = words.read_age("--ttl", ttl)
+
+    def work(saver: Any, dry_run: bool) -> Any:
+        return saver.sweep(ttl=age, waiting=waiting, dry_run=dry_run)
+
+    tend(work, **given)
+
+
+def tend(
+    work: Callable[[Any, bool], Any],
+    *,
+    db: str,
+    as_json: bool,
+    dry_run: bool,
+    vacuum: bool,
+) -> None:
+    """Delete something from a database, and tell how much it was."""
+    with open_saver(db, create=False) as saver:
+        told = asdict(work(saver, dry_run))
+        if vacuum and not dry_run:
+            told["bytes_given_back"] = saver.vacuum()
+    if as_json:
+        emit(to_json({**told, "dry_run": dry_run}))
+    else:
+        emit(show.deleted(told, "would delete" if dry_run else "deleted"))
 
 
 @program.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -30,6 +30,19 @@ def show_threads(threads: Sequence[Thread]) -> None:
     )
     names = ("thread", "status", "checkpoints", "step", "changed", "open questions")
     print_table(names, rows)
+
+
+def deleted(told: Mapping[str, int], verb: str) -> str:
+    """Say how much of what went: `deleted 12 checkpoints of 3 threads, ...`."""
+    words = (
+        (f"checkpoints of {told['threads']} threads", told["checkpoints"]),
+        ("pending writes", told["writes"]),
+        ("values", told["cells"]),
+        ("bytes", told["bytes"]),
+        ("bytes given back", told.get("bytes_given_back", 0)),
+    )
+    counted = ", ".join(f"{count} {noun}" for noun, count in words if count)
+    return f"{verb} {counted or 'nothing'}"
 
 
 def show_history(fields: Iterable[dict[str, Any]]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,24 @@ def json_hint(source: str) -> str:
     if len(word) < 60 and word.isprintable() and word and word[0] not in "{[\"'":
         return f"a text is written '{json.dumps(word)}' in a shell"
     return 'quote it for the shell: --input \'{"key": "value"}\', or use @file'
+
+
+_AGE = re.compile(r"(\d+)\s*([smhdw])", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def read_age(option: str, text: str) -> timedelta:
+    """Read an age such as `90m`, `12h` or `30d`."""
+    found = _AGE.fullmatch(text.strip())
+    if found is None:
+        raise Problem(
+            f"{option}: {text!r} is not an age",
+            hint="a number and s, m, h, d or w: 30d is thirty days",
+        )
+    try:
+        return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    except OverflowError:
+        raise Problem(f"{option}: {text!r} is too long") from None
 
 
 def read_config(pairs: Iterable[str], thread: str) -> dict[str, Any]:

@@ -22,14 +22,14 @@ from unittest import SkipTest
 
 from towpath.checkpoint.base import BaseCheckpointSaver
 from towpath.testing.conformance_colours import Blocking, Looped
-from towpath.testing.conformance_saver import (
-    RETENTION_CHECKS,
-    SAVER_CHECKS,
-    SaverChecks,
-)
+from towpath.testing.conformance_retention import RETENTION_CHECKS, RetentionChecks
+from towpath.testing.conformance_saver import SAVER_CHECKS, SaverChecks
 
 Opened = AbstractContextManager[BaseCheckpointSaver[Any]]
 Colour = type[Blocking]
+
+
+_NAMES = (*SAVER_CHECKS, *RETENTION_CHECKS)
 
 
 class Check(NamedTuple):
@@ -46,7 +46,7 @@ def checks(
 ) -> Iterator[Check]:
     """Yield every check for the savers that `open` opens, each on a fresh one."""
     for colour in colours:
-        for name in SAVER_CHECKS:
+        for name in _NAMES:
             run = partial(run_check, name, colour, open)
             yield Check(f"{name}[{colour.__name__.lower()}]", run)
 
@@ -58,9 +58,12 @@ def run_check(name: str, colour: Colour, open: Callable[[], Opened]) -> None:
         unittest.SkipTest: it is about what the saver does not declare.
     """
     with open() as saver, closing(colour(saver)) as facade:
-        if name in RETENTION_CHECKS and not saver.capabilities.retention:
+        if name in SAVER_CHECKS:
+            getattr(SaverChecks(), name)(facade)
+        elif saver.capabilities.retention:
+            getattr(RetentionChecks(), name)(facade)
+        else:
             raise SkipTest("the saver does not declare `retention`")
-        getattr(SaverChecks(), name)(facade)
 
 
 class SaverConformance:
@@ -75,7 +78,7 @@ class SaverConformance:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for colour in cls.colours:
-            for name in SAVER_CHECKS:
+            for name in _NAMES:
                 test = f"test_{name}_{colour.__name__.lower()}"
                 setattr(cls, test, _test(name, colour))
 

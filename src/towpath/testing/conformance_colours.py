@@ -70,17 +70,9 @@ class Blocking:
     ) -> Mapping[str, Any]:
         return self.saver.get_delta_channel_history(config=config, channels=channels)
 
-    def delete_thread(self, thread: str) -> None:
-        self.saver.delete_thread(thread)
-
-    def delete_for_runs(self, runs: Sequence[str]) -> None:
-        self.saver.delete_for_runs(runs)
-
-    def copy_thread(self, source: str, target: str) -> None:
-        self.saver.copy_thread(source, target)
-
-    def prune(self, threads: Sequence[str], strategy: str = "keep_latest") -> None:
-        self.saver.prune(threads, strategy=strategy)
+    def tend(self, verb: str, *args: Any, **options: Any) -> Any:
+        """Call a verb of `UpkeepSaver`, or of the peer's that are among them."""
+        return getattr(self.saver, verb)(*args, **options)
 
 
 class Looped(Blocking):
@@ -141,14 +133,5 @@ class Looped(Blocking):
         history = self.saver.aget_delta_channel_history
         return self._run(history(config=config, channels=channels))
 
-    def delete_thread(self, thread: str) -> None:
-        self._run(self.saver.adelete_thread(thread))
-
-    def delete_for_runs(self, runs: Sequence[str]) -> None:
-        self._run(self.saver.adelete_for_runs(runs))
-
-    def copy_thread(self, source: str, target: str) -> None:
-        self._run(self.saver.acopy_thread(source, target))
-
-    def prune(self, threads: Sequence[str], strategy: str = "keep_latest") -> None:
-        self._run(self.saver.aprune(threads, strategy=strategy))
+    def tend(self, verb: str, *args: Any, **options: Any) -> Any:
+        return self._run(getattr(self.saver, f"a{verb}")(*args, **options))

@@ -110,7 +110,8 @@ def values(found: CheckpointTuple | None) -> dict[str, Any]:
     return found.checkpoint["channel_values"]
 
 
-def _raises(kind: type[Exception], call: Callable[[], object]) -> None:
+def raises(kind: type[Exception], call: Callable[[], object]) -> None:
+    """Check that a call fails in this way."""
     try:
         call()
     except kind:
@@ -298,7 +299,7 @@ class SaverChecks:
 
     def a_thread_id_of_another_type_is_refused(self, saver: Blocking) -> None:
         for thread in (None, ["t"], {"$ne": ""}, True, b"t"):
-            _raises(ValueError, partial(saver.get_tuple, at(thread)))
+            raises(ValueError, partial(saver.get_tuple, at(thread)))
 
     def hostile_names_are_names_like_any_other(self, saver: Blocking) -> None:
         for name in HOSTILE:
@@ -311,7 +312,7 @@ class SaverChecks:
             assert [(name, name, name)] == found.pending_writes
             assert len(saver.list(at(name, name), filter={name: name})) == 1
             assert len(saver.list(None, filter={name: name})) == 1, name
-        saver.delete_thread("100%")
+        saver.tend("delete_thread", "100%")
         assert len(HOSTILE) - 1 == len(saver.list(None))
 
     # Listing
@@ -355,7 +356,7 @@ class SaverChecks:
         assert len(saver.list(at(), limit=3)) == 3
         assert len(saver.list(at(), limit=2, filter={"even": True})) == 2
         assert saver.list(at(), limit=0) == []
-        _raises(ValueError, lambda: saver.list(at(), limit=-1))
+        raises(ValueError, lambda: saver.list(at(), limit=-1))
 
     def a_filter_matches_equal_metadata(self, saver: Blocking) -> None:
         branch = Branch(saver, at())
@@ -453,10 +454,10 @@ class SaverChecks:
         branch = Branch(saver, at())
         parent = branch.put({"a": 1})
         lost = object()
-        _raises(TypeError, lambda: branch.fork().put({"a": lost}))
+        raises(TypeError, lambda: branch.fork().put({"a": lost}))
         late = [("task", "", [("a", lost)])]
-        _raises(TypeError, lambda: branch.fork().put({"a": 2}, writes=late))
-        _raises(
+        raises(TypeError, lambda: branch.fork().put({"a": 2}, writes=late))
+        raises(
             TypeError, lambda: saver.put_writes(parent, [("x", 1), ("y", lost)], "t")
         )
         [found] = saver.list(at())
@@ -483,7 +484,7 @@ class SaverChecks:
             for ns in ("", "child"):
                 config = Branch(saver, at(thread, ns)).put({"x": thread})
                 saver.put_writes(config, [("w", 1)], "task")
-        saver.delete_thread("a")
+        saver.tend("delete_thread", "a")
         assert saver.list({"configurable": {"thread_id": "a"}}) == []
         assert saver.get_tuple(at("a")) is None
         assert values(saver.get_tuple(at("ab"))) == {"x": "ab"}
@@ -492,66 +493,6 @@ class SaverChecks:
         fresh = saver.get_tuple(Branch(saver, at("a")).put({"y": 1}))
         assert values(fresh) == {"y": 1}
 
-    def a_copied_thread_is_whole_and_apart(self, saver: Blocking) -> None:
-        branch = Branch(saver, at("a"))
-        for number in range(3):
-            config = branch.put({"x": number, f"k{number}": number})
-            saver.put_writes(config, [("w", number)], "task")
-        Branch(saver, at("a", "child")).put({"c": 1})
-        saver.copy_thread("a", "b")
-        original, copy = saver.list(at("a")), saver.list(at("b"))
-        assert [item.checkpoint for item in original] == [
-            item.checkpoint for item in copy
-        ]
-        assert ids(original) == ids(copy)
-        assert [i.pending_writes for i in original] == [i.pending_writes for i in copy]
-        assert values(saver.get_tuple(at("b", "child"))) == {"c": 1}
-        branch.put({"x": "more"})
-        saver.delete_thread("a")
-        assert values(saver.get_tuple(at("b"))) == {"x": 2, "k0": 0, "k1": 1, "k2": 2}
-
-    def a_thread_is_not_copied_over_another(self, saver: Blocking) -> None:
-        Branch(saver, at("a")).put({"x": 1})
-        Branch(saver, at("b")).put({"x": 2})
-        _raises(ValueError, lambda: saver.copy_thread("a", "b"))
-        assert values(saver.get_tuple(at("b"))) == {"x": 2}
-
-    def pruning_keeps_the_newest(self, saver: Blocking) -> None:
-        branch = Branch(saver, at("a"))
-        for number in range(4):
-            config = branch.put({"x": number} | ({} if number else {"old": "kept"}))
-            saver.put_writes(config, [("w", number)], "task")
-        Branch(saver, at("b")).put({"x": 1})
-        saver.prune(["a"])
-        [found] = saver.list(at("a"))
-        assert values(found) == {"x": 3, "old": "kept"}
-        assert found.pending_writes == [("task", "w", 3)]
-        assert found.parent_config is None
-        assert len(saver.list(at("b"))) == 1
-        assert values(saver.get_tuple(branch.put({"x": 4}))) == {"x": 4, "old": "kept"}
-        saver.prune(["a"], "delete")
-        assert saver.list(at("a")) == []
-        _raises(ValueError, lambda: saver.prune(["b"], "no such strategy"))
-
-    def the_checkpoints_of_a_run_can_be_deleted(self, saver: Blocking) -> None:
-        branch = Branch(saver, at())
-        branch.put({"x": 0, "y": 0}, {"run_id": "first"})
-        branch.put({"x": 1}, {"run_id": "second"})
-        branch.put({"x": 2}, {"run_id": "third"})
-        saver.delete_for_runs(["second", "nobody"])
-        assert [values(found)["x"] for found in saver.list(at())] == [2, 0]
-        assert values(saver.get_tuple(at())) == {"x": 2, "y": 0}
-
 
 SAVER_CHECKS = tuple(name for name in vars(SaverChecks) if name[0] != "_")
 """The names of all checks."""
-RETENTION_CHECKS = frozenset(
-    {
-        "a_copied_thread_is_whole_and_apart",
-        "a_thread_is_not_copied_over_another",
-        "pruning_keeps_the_newest",
-        "the_checkpoints_of_a_run_can_be_deleted",
-    }
-)
-"""Those that only savers with `Capabilities.retention` must pass."""
-assert {*SAVER_CHECKS} >= RETENTION_CHECKS

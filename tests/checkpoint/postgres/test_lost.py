@@ -118,11 +118,11 @@ def test_a_copy_that_arrived_is_not_refused_because_it_is_there(postgres, face):
     with Wire(postgres) as wire, opened(wire.dsn, face) as saver:
         Branch(saver, at("a")).put({"n": 1})
         wire.after = commits
-        saver.copy_thread("a", "b")
+        saver.tend("copy_thread", "a", "b")
         assert 1 == wire.cuts
         assert {"n": 1} == values(saver.get_tuple(at("b")))
         with pytest.raises(ValueError, match="not empty"):
-            saver.copy_thread("a", "b")
+            saver.tend("copy_thread", "a", "b")
 
 
 def test_writes_whose_arrival_nobody_knows_are_stored_once(postgres, face):

@@ -487,5 +487,5 @@ def test_deleting_leaves_no_orphans(postgres, how):
             expected = {"spaces": 2, "checkpoints": 2, "cells": 5, "writes": 1}
         else:
             saver.delete_for_runs(["r"])
-            expected = {"spaces": 2, "checkpoints": 1, "cells": 1, "writes": 0}
+            expected = {"spaces": 1, "checkpoints": 1, "cells": 1, "writes": 0}
         assert expected == {table: count(postgres, table) for table in expected}

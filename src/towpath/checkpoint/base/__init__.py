@@ -24,6 +24,7 @@ from towpath.checkpoint.base.model import (
     get_serializable_checkpoint_metadata,
     writes_sort_key,
 )
+from towpath.checkpoint.base.rules import Affected
 from towpath.checkpoint.base.saver import (
     BaseCheckpointSaver,
     Capabilities,
@@ -46,6 +47,7 @@ __all__ = (
     "RESUME",
     "SCHEDULED",
     "WRITES_IDX_MAP",
+    "Affected",
     "BaseCheckpointSaver",
     "Capabilities",
     "ChannelProtocol",

@@ -13,9 +13,12 @@ import os
 import threading
 import time
 import uuid
+from datetime import UTC, datetime, timedelta
 
 # 100 ns ticks between the Gregorian reform, where UUID time starts, and 1970.
 _EPOCH_TICKS = 0x01B21DD213814000
+
+_UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _TICKS_MAX = (1 << 60) - 1
 
@@ -91,6 +94,17 @@ def _beyond(after: str) -> str | None:
     if ahead.version != 6 or ahead.time == _TICKS_MAX:
         return None
     return _text(ahead.time + 1, _tail(_tail_bits()))
+
+
+def tells_time(at: str) -> bool:
+    """Tell whether an id is one of these, whose order is that of time."""
+    return len(at) == 36 and at[14] == "6"
+
+
+def first_id_at(moment: datetime) -> str:
+    """Return what the ids of a moment begin with, and sort after."""
+    ticks = (moment - _UNIX_EPOCH) // timedelta(microseconds=1) * 10 + _EPOCH_TICKS
+    return _text(min(max(ticks, 0), _TICKS_MAX), "")
 
 
 class UUID(uuid.UUID):

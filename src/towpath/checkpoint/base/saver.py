@@ -47,6 +47,7 @@ from towpath.checkpoint.base.model import (
     PendingWrite,
     V,
 )
+from towpath.checkpoint.base.rules import Affected
 from towpath.checkpoint.serde.holder import HasSerde
 from towpath.types import RunnableConfig
 
@@ -79,7 +80,7 @@ class Capabilities:
     deltas: bool = False
     """It stores a value that grew as its new part."""
     retention: bool = False
-    """It deletes, copies and prunes threads atomically."""
+    """It has the verbs and options of `UpkeepSaver`, each thread atomic by itself."""
     staged: bool = False
     """`stage_commit` and `stage_writes` encode at once and store later."""
 
@@ -280,23 +281,26 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
         """Encode what `put_writes` stores, for savers that declare `staged`."""
         raise NotImplementedError
 
-    # Threads over time
+    # Threads over time: the peer's verbs. Savers that declare `retention` have more
+    # options and say what they did, see `towpath.checkpoint.upkeep`.
 
-    def delete_thread(self, thread_id: str) -> None:
+    def delete_thread(self, thread_id: str) -> Affected | None:
         """Delete everything of a thread."""
         raise NotImplementedError
 
-    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+    def delete_for_runs(self, run_ids: Sequence[str]) -> Affected | None:
         """Delete the checkpoints whose metadata names one of these runs."""
         raise NotImplementedError
 
-    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+    def copy_thread(
+        self, source_thread_id: str, target_thread_id: str
+    ) -> Affected | None:
         """Copy a thread, with its whole history, to one that is empty."""
         raise NotImplementedError
 
     def prune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
-    ) -> None:
+    ) -> Affected | None:
         """Keep the newest checkpoint of each namespace, or ("delete") none."""
         raise NotImplementedError
 
@@ -378,23 +382,25 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
             await self.aput_writes(config, written, task_id, task_path)
         return await self.aput(config, checkpoint, metadata, new_versions)
 
-    async def adelete_thread(self, thread_id: str) -> None:
+    async def adelete_thread(self, thread_id: str) -> Affected | None:
         """Async twin of `delete_thread`."""
-        await in_thread(self.delete_thread, thread_id)
+        return await in_thread(self.delete_thread, thread_id)
 
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> Affected | None:
         """Async twin of `delete_for_runs`."""
-        await in_thread(self.delete_for_runs, run_ids)
+        return await in_thread(self.delete_for_runs, run_ids)
 
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+    async def acopy_thread(
+        self, source_thread_id: str, target_thread_id: str
+    ) -> Affected | None:
         """Async twin of `copy_thread`."""
-        await in_thread(self.copy_thread, source_thread_id, target_thread_id)
+        return await in_thread(self.copy_thread, source_thread_id, target_thread_id)
 
     async def aprune(
         self, thread_ids: Sequence[str], *, strategy: str = "keep_latest"
-    ) -> None:
+    ) -> Affected | None:
         """Async twin of `prune`."""
-        await in_thread(self.prune, thread_ids, strategy=strategy)
+        return await in_thread(self.prune, thread_ids, strategy=strategy)
 
 
 class DeltaWalk:

@@ -11,14 +11,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
-from typing import Any, NamedTuple, Self, TypeVar
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from towpath.checkpoint import programs
-from towpath.checkpoint.base.saver import in_thread
+from towpath.checkpoint.base.saver import Staged, in_thread
 from towpath.checkpoint.postgres.lend import (
     AsyncDirect,
     AsyncLender,
@@ -42,7 +44,9 @@ from towpath.checkpoint.postgres.work import (
 )
 from towpath.checkpoint.programs import MIGRATIONS, Program, Query
 from towpath.checkpoint.serde.base import SerializerProtocol
+from towpath.checkpoint.serde.keyring import Keyring
 from towpath.checkpoint.sql import Make, SqlSaver
+from towpath.checkpoint.staged import Storing
 from towpath.errors import PersistenceError
 
 R = TypeVar("R")
@@ -71,6 +75,10 @@ class PostgresSaver(SqlSaver):
     commit. Where a pooler is found to be in the way, the transaction is run again
     and nothing is prepared any more; with `prepare=False`, nothing ever is.
 
+    With `encryption` everything that is stored is sealed, but for names, see
+    `towpath.checkpoint.sealing`. `ttl` is how long after its last checkpoint a
+    thread may go, see `sweep`.
+
     Statements travel in batches, with or without `pipeline`. Where the caller has
     made a pipeline of the connection, `pipe` is that pipeline.
 
@@ -87,8 +95,10 @@ class PostgresSaver(SqlSaver):
         pool_size_max: int = 10,
         timeout_s: float = 30.0,
         prepare: bool = True,
+        encryption: Keyring | None = None,
+        ttl: timedelta | None = None,
     ) -> None:
-        super().__init__(serde=serde)
+        super().__init__(serde=serde, encryption=encryption, ttl=ttl)
         self.conn = conn
         self._prepared = Prepared() if prepare else None
         self._lenders = _lenders(conn, pipe, PoolOptions(pool_size_max, timeout_s))
@@ -188,6 +198,13 @@ class PostgresSaver(SqlSaver):
     async def _awrite(self, make: Make[R], *, durable: bool = True) -> R:
         return await self._ado(make, WRITE if durable else WRITE_BEHIND)
 
+    def _sizing(self) -> Staged[int]:
+        return self._reading(_size)
+
+    def _vacuuming(self) -> Staged[None]:
+        # Not in a transaction: Postgres refuses that.
+        return Storing(partial(self._do, _vacuum, ()), partial(self._ado, _vacuum, ()))
+
     def _do(self, make: Make[R], begin: Sequence[bytes]) -> R:
         self._set_up()
         return _run(self._lenders.blocking, Work(make, begin, self._prepared))
@@ -246,6 +263,21 @@ def _migrate() -> Program[None]:
     # `CREATE TABLE IF NOT EXISTS` fails when two processes do it at once.
     yield Query("SELECT 1", lock="towpath_migrations")
     yield from programs.migrate()
+
+
+_TABLES: Final = "towpath_spaces, towpath_checkpoints, towpath_cells, towpath_writes"
+
+
+def _vacuum() -> Program[None]:
+    yield Query(f"VACUUM (ANALYZE) {_TABLES}")
+
+
+def _size() -> Program[int]:
+    sizes = " + ".join(
+        f"pg_total_relation_size('{table}')" for table in _TABLES.split(", ")
+    )
+    [(size,)] = yield from Query(f"SELECT {sizes}")
+    return int(size)
 
 
 def _in_loop() -> bool:

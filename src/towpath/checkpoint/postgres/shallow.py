@@ -7,6 +7,7 @@ than these, consider `prune` on a `PostgresSaver` when a conversation is over.
 from __future__ import annotations
 
 from towpath.checkpoint import retention, writing
+from towpath.checkpoint.base.rules import Keep
 from towpath.checkpoint.postgres.saver import PostgresSaver
 from towpath.checkpoint.programs import Program
 from towpath.checkpoint.writing import Draft
@@ -18,7 +19,8 @@ class ShallowPostgresSaver(PostgresSaver):
     def _commit(self, draft: Draft) -> Program[set[str]]:
         missing = yield from writing.commit(draft)
         if not missing:
-            yield from retention.prune([draft.thread])
+            inside = retention.Inside(self.serde.loads_typed, self._seal_of)
+            yield from retention.remove(draft.thread, Keep(), inside, dry=False)
         return missing
 
 

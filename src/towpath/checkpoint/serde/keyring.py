@@ -111,6 +111,16 @@ def context_of(*parts: str) -> bytes:
     return b"".join(b"%d:%b" % (len(part), part) for part in encoded)
 
 
+def sealed_tag(tag: str) -> str:
+    """Return the tag that a value has once it is sealed."""
+    return tag + _MARK
+
+
+def is_sealed(tag: str) -> bool:
+    """Tell a sealed value by its tag."""
+    return tag.endswith(_MARK)
+
+
 class Keyring(CipherProtocol):
     """Seals with the current key, and opens with any.
 
@@ -159,7 +169,7 @@ class Keyring(CipherProtocol):
 
     def seal(self, tag: str, data: bytes, context: bytes) -> tuple[str, bytes]:
         """Encrypt a stored value. The tag is bound to it, as is its context."""
-        return tag + _MARK, self._closed(data, _bound(tag, context))
+        return sealed_tag(tag), self._closed(data, _bound(tag, context))
 
     def unseal(self, tag: str, data: bytes, context: bytes) -> tuple[str, bytes]:
         """Undo `seal`, with the same context.
@@ -168,7 +178,7 @@ class Keyring(CipherProtocol):
             SealError: the key is missing, or the value was changed, belongs
                 elsewhere or was never sealed (TP-510).
         """
-        if not tag.endswith(_MARK):
+        if not is_sealed(tag):
             if self._accept_plain:
                 return tag, data
             raise SealError(
@@ -180,7 +190,7 @@ class Keyring(CipherProtocol):
 
     def needs_rotation(self, tag: str, data: bytes) -> bool:
         """Tell whether a stored value is not sealed with the current key."""
-        return not (tag.endswith(_MARK) and data.startswith(self._head))
+        return not (is_sealed(tag) and data.startswith(self._head))
 
     def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
         """Encrypt without a context; return the cipher's name, too."""

@@ -17,6 +17,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 from towpath.checkpoint.programs import Program
@@ -212,6 +213,35 @@ class Connections:
             finally:
                 self.writer.rollback()  # does nothing after the commit
                 cursor.close()
+
+    def size(self) -> int:
+        """Tell how many bytes the database takes, its log included."""
+        with self._lock, self._explained():
+            self.check_open()
+            [(_, _, path), *_] = self.writer.execute("PRAGMA database_list")
+            [(size,)] = self.writer.execute(
+                "SELECT page_count * page_size"
+                " FROM pragma_page_count(), pragma_page_size()"
+            )
+        files = [Path(path), Path(f"{path}-wal")] if path else []
+        return sum(file.stat().st_size for file in files if file.is_file()) or int(size)
+
+    def vacuum(self) -> None:
+        """Write the database anew without the space that is free, and empty its log.
+
+        It waits for readers as a writer does, and needs as much space again.
+        """
+        with self._lock, self._explained():
+            self.check_open()
+            self.writer.execute("VACUUM")
+            self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
 
     def _failure(self, error: sqlite3.Error) -> PersistenceError:
         hint = None

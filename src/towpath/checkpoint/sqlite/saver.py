@@ -11,21 +11,24 @@ import sqlite3
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 from towpath.checkpoint import programs
+from towpath.checkpoint.base.saver import Staged
 from towpath.checkpoint.serde.base import SerializerProtocol
+from towpath.checkpoint.serde.keyring import Keyring
 from towpath.checkpoint.sql import Make, SqlSaver
 from towpath.checkpoint.sqlite.connection import Connections, Synchronous
 from towpath.checkpoint.sqlite.group import Job
+from towpath.checkpoint.staged import Storing
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 _THREADS_MAX: Final = 4
 """Threads for async calls: one writes, the others may read meanwhile."""
-
-
-Runner = Callable[[Make[R]], R]
 
 
 class SqliteSaver(SqlSaver):
@@ -39,6 +42,10 @@ class SqliteSaver(SqlSaver):
     machine loses power; "NORMAL" may lose the last steps then, but not when
     only the process dies, and commits several times faster.
 
+    With `encryption` everything that is stored is sealed, but for names, see
+    `towpath.checkpoint.sealing`. `ttl` is how long after its last checkpoint a
+    thread may go, see `sweep`.
+
     >>> with SqliteSaver(":memory:") as saver:
     ...     list(saver.list(None))
     []
@@ -51,8 +58,10 @@ class SqliteSaver(SqlSaver):
         serde: SerializerProtocol | None = None,
         busy_timeout_s: float = 30.0,
         synchronous: Synchronous = "FULL",
+        encryption: Keyring | None = None,
+        ttl: timedelta | None = None,
     ) -> None:
-        super().__init__(serde=serde)
+        super().__init__(serde=serde, encryption=encryption, ttl=ttl)
         self._connections = Connections(
             conn, busy_timeout_s=busy_timeout_s, synchronous=synchronous
         )
@@ -147,7 +156,20 @@ class SqliteSaver(SqlSaver):
             workers.submit(self._connections.drain)
         return await written
 
-    async def _hop(self, run: Runner[R], make: Make[R]) -> R:
+    def _sizing(self) -> Staged[int]:
+        return self._staged_call(self._connections.size)
+
+    def _vacuuming(self) -> Staged[None]:
+        return self._staged_call(self._connections.vacuum)
+
+    def _staged_call(self, call: Callable[[], R]) -> Staged[R]:
+        def run(call: Callable[[], R]) -> R:
+            self.setup()
+            return call()
+
+        return Storing(partial(run, call), partial(self._hop, run, call))
+
+    async def _hop(self, run: Callable[[T], R], make: T) -> R:
         # Importing asyncio takes 30 ms that a blocking program need not pay.
         import asyncio
 
