@@ -65,7 +65,11 @@ class Held:
 
 
 def first(graph: Any, held: Held) -> threading.Thread:
-    thread = threading.Thread(target=graph.invoke, args=({"log": ["first"]}, THREAD))
+    thread = threading.Thread(
+        target=graph.invoke,
+        args=({"log": ["first"]}, THREAD),
+        kwargs={"durability": "sync"},
+    )
     thread.start()
     assert held.begun.wait(10)
     return thread
