@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from towpath.config import get_config, get_store, get_stream_writer
     from towpath.constants import END, START
     from towpath.graph.state import CompiledStateGraph, StateGraph
+    from towpath.migration import Migration
     from towpath.runtime import Runtime, get_runtime
     from towpath.types import (
         CachePolicy,
@@ -41,6 +42,7 @@ HOMES = {
     "StateGraph": "graph.state",
     "Runtime": "runtime",
     "get_runtime": "runtime",
+    "Migration": "migration",
     "CachePolicy": "types",
     "Command": "types",
     "Interrupt": "types",
@@ -59,6 +61,7 @@ __all__ = (
     "CompiledStateGraph",
     "InMemorySaver",
     "Interrupt",
+    "Migration",
     "Overwrite",
     "RetryPolicy",
     "Runtime",

@@ -67,6 +67,10 @@ RETURN: Final = "__return__"
 PREVIOUS: Final = "__previous__"
 ROOT: Final = "__root__"
 OVERWRITE: Final = "__overwrite__"
+# The channel that says by which graph a checkpoint was made.
+GRAPH: Final = "__graph__"
+# What the name of a node's error handler begins with.
+HANDLER: Final = "__error_handler__"
 SNAPSHOT_BUMPS: Final = "__snapshot_bumps__"
 
 # Task paths and namespaces.

@@ -332,6 +332,24 @@ class VanishedNodeError(TowpathError):
     code = "TP-305"
 
 
+class ChangedKeyError(TowpathError):
+    """A thread holds a value under a key that now means something else."""
+
+    code = "TP-307"
+
+
+class UnknownVersionError(TowpathError):
+    """A thread was made by a version of the graph that no migration starts from."""
+
+    code = "TP-308"
+
+
+class MigrationError(TowpathError):
+    """A migration returned what cannot be the state of a thread."""
+
+    code = "TP-309"
+
+
 def mark_invalid_resume(error: BaseException) -> None:
     """Note on an error that it refuses an answer given to `interrupt()`."""
     setattr(error, _INVALID_RESUME, True)

@@ -7,6 +7,7 @@ for a switch, never which preset it is under.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -74,10 +75,17 @@ class Semantics:
     """`interrupt()` without a checkpointer. The peer returns a question that
     nobody can answer."""
 
-    store_metadata: Literal["declared", "configurable"] = "declared"
-    """What of the caller's config enters a checkpoint's metadata: only its
-    `metadata`, or plain values of `configurable` as well. Those may be
-    secrets, and metadata is searched and shown."""
+    store_metadata: Collection[str] | Literal["declared", "configurable"] = ()
+    """What of the caller's config enters a checkpoint's metadata: the keys
+    named here, of its `metadata` and its `configurable`; all of its `metadata`
+    ("declared"); plain values of `configurable` as well ("configurable"), as
+    the peer does. They may be secrets, and metadata is searched and shown; a
+    tracing library copies `configurable` into `metadata` unasked."""
+
+    changed_graphs: Literal["error", "warn"] = "error"
+    """A thread goes on in a graph that cannot take up its state: a key means
+    something else, waiting work has no place, its version is not known. The
+    peer goes on, and reads what it cannot use or runs nothing."""
 
     shared_limit: bool = True
     """Subgraphs take their supersteps from the limit of the run around them.
@@ -89,12 +97,21 @@ class Semantics:
 
     def stores(self, key: str, value: object) -> bool:
         """Tell whether an entry of `configurable` enters the metadata."""
+        asked = self.store_metadata
         return (
-            self.store_metadata == "configurable"
+            (asked == "configurable" if isinstance(asked, str) else key in asked)
             and not key.startswith("__")
             and key not in _NEVER_STORED
             and isinstance(value, (str, int, float, bool))
         )
+
+    def keeps(self, key: str) -> bool:
+        """Tell whether an entry of a config's `metadata` is stored.
+
+        By its run's id, which is no secret, a checkpoint can be deleted.
+        """
+        asked = self.store_metadata
+        return isinstance(asked, str) or key in asked or key == "run_id"
 
 
 NATIVE: Final = Semantics()
@@ -113,6 +130,7 @@ LANGGRAPH: Final = Semantics(
     strict_codec=False,
     unsaved_prompts="return",
     store_metadata="configurable",
+    changed_graphs="warn",
     shared_limit=False,
 )
 """The default under the drop-in import."""

@@ -19,7 +19,7 @@ def test_a_graph_called_with_its_task_s_config_stores_the_caller_s_metadata_only
     outer.add_node("outer", lambda state, config: called.invoke(state, config))
     outer.add_edge(START, "outer")
     saver = InMemorySaver()
-    graph = outer.compile(checkpointer=saver)
+    graph = outer.compile(checkpointer=saver, store_metadata=["k"])
     thread = {"configurable": {"thread_id": "1"}}
     graph.invoke({"text": ""}, {**thread, "metadata": {"k": "v"}})
     conf = {"configurable": {"thread_id": "1", "checkpoint_ns": "outer"}}

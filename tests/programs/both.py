@@ -23,9 +23,17 @@ Program = Callable[[Api], Any]
 
 def on_both(program: Program) -> Callable[[str], None]:
     """Make a test that compares what `program` returns with both libraries."""
+    return compared(program, ["NATIVE", "LANGGRAPH"])
 
+
+def on_drop_in(program: Program) -> Callable[[str], None]:
+    """The same for a program that shows where NATIVE differs from the peer."""
+    return compared(program, ["LANGGRAPH"])
+
+
+def compared(program: Program, presets: list[str]) -> Callable[[str], None]:
     @pytest.mark.differential
-    @pytest.mark.parametrize("preset", ["NATIVE", "LANGGRAPH"])
+    @pytest.mark.parametrize("preset", presets)
     def test(preset: str) -> None:
         from towpath import semantics
 

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from towpath.testing.api import Api
 
-from .both import on_both, thread
+from .both import on_both, on_drop_in, thread
 
 
 class State(TypedDict, total=False):
@@ -136,7 +136,7 @@ def test_an_update_goes_to_an_old_checkpoint(lib: Api) -> object:
     return state, again, len(list(app.get_state_history(thread())))
 
 
-@on_both
+@on_drop_in
 def test_metadata_of_a_run_is_kept_and_searched(lib: Api) -> object:
     app = abc(lib)
     config = {**thread(), "metadata": {"user": "ada", "n": 1}, "run_name": "r"}

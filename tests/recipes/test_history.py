@@ -88,7 +88,7 @@ def test_replaying_reruns_only_what_follows(colour: Colour) -> None:
 def test_savers_agree_on_limits_and_filters(
     colour: Colour, saver: Any, options: Any, steps: list[int]
 ) -> None:
-    app = chain(a=logs("a")).compile(saver)
+    app = chain(a=logs("a")).compile(saver, store_metadata=["no_such_key"])
     colour.invoke(app, {"log": []})
     found = colour.history(app, **options)
     assert steps == [one.metadata["step"] for one in found]

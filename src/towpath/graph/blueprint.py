@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from towpath.graph.nodes import NodeDefaults, StateNodeSpec
+from towpath.migration import Migration
 from towpath.plan import Action
 
 Join = tuple[tuple[str, ...], str]
@@ -31,6 +32,8 @@ class Blueprint:
     input_schema: Any
     output_schema: Any
     context_schema: Any
+    version: str | None = None
+    migrations: Mapping[str | None, Migration] = field(default_factory=dict)
     nodes: dict[str, StateNodeSpec] = field(default_factory=dict)
     edges: set[tuple[str, str]] = field(default_factory=set)
     waiting_edges: set[Join] = field(default_factory=set)

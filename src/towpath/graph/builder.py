@@ -19,7 +19,7 @@ from towpath.channels import (
     Topic,
 )
 from towpath.channels.base import COPIED, BaseChannel
-from towpath.constants import END, ROOT, START, TAG_HIDDEN, TASKS
+from towpath.constants import END, HANDLER, ROOT, START, TAG_HIDDEN, TASKS
 from towpath.graph.identity import identity_of
 from towpath.graph.joins import TakenBarrier
 from towpath.plan import BranchSpec, JoinSpec, NodeSpec, Plan, View, tables
@@ -30,7 +30,6 @@ from towpath.types import Send
 if TYPE_CHECKING:
     from towpath.graph.blueprint import Blueprint
 
-HANDLER = "__error_handler__"
 Channels = dict[str, BaseChannel[Any, Any, Any]]
 Writes = tuple[tuple[str, Any], ...]
 
@@ -124,6 +123,8 @@ class PlanMaker:
             context_schema=blueprint.context_schema,
             input_schema=blueprint.input_schema,
             output_schema=blueprint.output_schema,
+            version=blueprint.version,
+            migrations=blueprint.migrations,
             **tables(channels, nodes, self.keys),
             **options,
         )

@@ -14,7 +14,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Generic, Literal, Self, cast
 
@@ -34,6 +35,7 @@ from towpath.graph.nodes import (
     policies,
 )
 from towpath.graph.validate import validate
+from towpath.migration import Migration, Version, lineage, version_text
 from towpath.plan import action_of
 from towpath.pregel.main import Pregel
 from towpath.schema import class_channels, merge_channels
@@ -62,7 +64,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
     a plain type for a state without keys) is a channel: it keeps the last
     value, or folds all that is written to it with the reducer in its
     `Annotated`. `input_schema` and `output_schema` narrow what goes in and
-    comes out; `context_schema` types `runtime.context`.
+    comes out; `context_schema` types `runtime.context`. Threads remember the
+    `version` of the graph that made them; `migrations` bring them to this one.
     """
 
     def __class_getitem__(cls, parameters: Any) -> Any:
@@ -75,6 +78,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         *,
         input_schema: type[InputT] | None = None,
         output_schema: type[OutputT] | None = None,
+        version: Version = None,
+        migrations: Sequence[Migration] = (),
         **former: Any,
     ) -> None:
         names = {
@@ -96,6 +101,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             input_schema or state_schema,
             output_schema or state_schema,
             context_schema,
+            version_text(version),
+            lineage(version, migrations),
         )
         self.compiled = False
         self._schemas: list[Any] = []
@@ -421,12 +428,15 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         name: str | None = None,
         transformers: Sequence[Callable[[tuple[str, ...]], Any]] | None = None,
         semantics: Semantics | None = None,
+        store_metadata: Collection[str] | bool | None = None,
     ) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """Make a graph that runs. The builder stays as it is.
 
         `checkpointer` keeps threads; as a subgraph, None inherits the
         parent's, True keeps state across calls, False keeps none.
-        `semantics` chooses a preset of `towpath.semantics`.
+        `semantics` chooses a preset of `towpath.semantics`. `store_metadata`
+        names the keys of a config's `metadata` and `configurable` that are
+        stored with checkpoints; True stores all of `metadata`.
 
         Raises:
             InvalidGraphError: the wiring is wrong (TP-101).
@@ -436,7 +446,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         for names in (interrupt_before, interrupt_after):
             stops.extend(frozen(names) if names and names != "*" else ())
         self.validate(stops)
-        chosen = semantics or default()
+        chosen = storing(semantics or default(), store_metadata)
         before, after = frozen(interrupt_before), frozen(interrupt_after)
         plan = PlanMaker(self.blueprint, chosen).make(
             name or "LangGraph",
@@ -455,6 +465,16 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             stream_mode="updates",
             stream_transformers=transformers,
         )
+
+
+def storing(chosen: Semantics, asked: Collection[str] | bool | None) -> Semantics:
+    """The semantics with what the caller wants to be stored of configs."""
+    if asked is None:
+        return chosen
+    if isinstance(asked, bool):
+        return replace(chosen, store_metadata="declared" if asked else ())
+    names = (asked,) if isinstance(asked, str) else tuple(asked)
+    return replace(chosen, store_metadata=names)
 
 
 def frozen(names: All | Sequence[str] | None) -> frozenset[str] | str:

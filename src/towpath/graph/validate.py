@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from towpath.constants import END, ROOT, START
+from towpath.constants import END, GRAPH, ROOT, START
 from towpath.errors import InvalidGraphError, nearest
 from towpath.graph.blueprint import Blueprint
 from towpath.schema import class_channels
@@ -26,6 +26,21 @@ def validate(blueprint: Blueprint, interrupts: Iterable[str] = ()) -> None:
                 f"Interrupt node `{name}` not found", hint=nearest(name, nodes)
             )
     check_schemas(blueprint)
+    check_migrations(blueprint)
+
+
+def check_migrations(blueprint: Blueprint) -> None:
+    """What keeps its state under a node's name cannot follow to another name."""
+    for migration in blueprint.migrations.values():
+        for old, new in migration.nodes.items():
+            node = blueprint.nodes.get(new)
+            graph = None if node is None else node.action.graph
+            if graph is not None and graph.checkpointer is True:
+                raise InvalidGraphError(
+                    f"a migration renames `{old}` to `{new}`, a subgraph that keeps "
+                    "its state across calls under the name of its node",
+                    hint=f"let the node keep the name `{old}`",
+                )
 
 
 def check_sources(blueprint: Blueprint) -> None:
@@ -93,7 +108,13 @@ def check_schemas(blueprint: Blueprint) -> None:
                 f"the {what} schema has managed values: {names}",
                 hint="declare them in the state schema only",
             )
-    kinds = {ROOT in class_channels(s).channels for s in blueprint.all_schemas()}
+    declared = [class_channels(s).channels for s in blueprint.all_schemas()]
+    if any(GRAPH in channels for channels in declared):
+        raise InvalidGraphError(
+            f"a schema declares key `{GRAPH}`, which checkpoints use for themselves",
+            hint="give the key another name",
+        )
+    kinds = {ROOT in channels for channels in declared}
     if len(kinds) > 1:
         raise InvalidGraphError(
             "the graph mixes a schema of keys with one that is a bare value",

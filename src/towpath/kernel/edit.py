@@ -28,6 +28,7 @@ from towpath.kernel.commands import (
     Record,
     Wait,
 )
+from towpath.kernel.migrate import adapted, sign
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
 from towpath.kernel.start import (
@@ -49,7 +50,7 @@ from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
 from towpath.step.project import kept_writes
 from towpath.step.state import State, open_state, to_checkpoint
-from towpath.step.tasks import Origin, Task, Write, path_key, pull_path
+from towpath.step.tasks import Origin, Task, Write, kept_ids, path_key, pull_path
 from towpath.step.writes import updates_of
 from towpath.types import Interrupt, StateUpdate
 
@@ -93,7 +94,9 @@ def update(
     saved = yield claim(req)
     if saved is None:
         refuse_unknown(req)
+    saved, moved = adapted(plan, req, saved) if saved is not None else (None, {})
     session = opened(plan, req, saved)
+    sign(session, saved, moved)
     first = updates[0]
     special = {u.as_node for u in updates} & {END, COPY, INPUT}
     if special and len(updates) > 1:
@@ -104,6 +107,7 @@ def update(
         return (yield from copy(session, saved))
     pending = by_task(saved.pending_writes or ()) if saved is not None else {}
     tasks = prepare(plan, session.state, req.ns, session.state.step)
+    session.state.carried = {}  # by what ends the step; `edit_only` does not
     if first.as_node == END:
         if first.values is not None:
             raise InvalidUpdateError("Cannot apply updates when clearing state")
@@ -192,7 +196,7 @@ def edit_only(
         for write in updates_of(plan, OUTSIDE, isolate(each.values))
     ]
     kept = {task.id: pending[task.id] for task in tasks if pending.get(task.id)}
-    carried = {path_key(task.path): task.id for task in tasks}
+    carried = kept_ids(tasks)
     apply(plan, state, [outside])
     state.carried = carried
     config = yield from committed(session, "update")
@@ -294,7 +298,6 @@ def record_stand_ins(
 
 
 def committed(session: Session, source: str) -> Program[dict[str, Any]]:
-    session.state.carried = session.state.carried if source == "update" else {}
     yield from session.commit(source)
     conf = session.req.place(session.state.id)["configurable"]
     return {"configurable": conf}

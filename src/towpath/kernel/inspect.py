@@ -10,6 +10,7 @@ from towpath.constants import CONF, ERROR, INTERRUPT
 from towpath.context import RunnableConfig
 from towpath.errors import UnknownNamespaceError, nearest
 from towpath.kernel.commands import Fetch, Program
+from towpath.kernel.migrate import for_reading, name_now
 from towpath.kernel.request import Request
 from towpath.kernel.settle import stand_in_of
 from towpath.kernel.start import by_task, open_saved, recorded_outside, take_outside
@@ -53,6 +54,7 @@ def snapshot(
             tasks=(),
             interrupts=(),
         )
+    saved = for_reading(plan, req, saved)
     state, pending = opened(plan, req, saved)
     # An old checkpoint is shown with the tasks it was stored with, a thread's
     # newest one with those that come next.
@@ -220,7 +222,7 @@ def find_subgraph(plan: Plan, ns: str) -> Any:
         name = part.split(":")[0]
         if graph is not None and name.isdigit():
             continue  # a further call of the same graph in one task
-        spec = plan.nodes.get(name)
+        spec = plan.nodes.get(name) or plan.nodes.get(name_now(plan, name))
         action = None if spec is None else spec.action
         graph = None if action is None else action.graph
         graph = graph or plan.called.get(name)

@@ -30,14 +30,16 @@ class Request:
     """Everything a run needs to know, decided before it starts.
 
     `ns` is the namespace of a nested run and `parents` the checkpoints it
-    hangs under, by namespace. `resuming` says that the task around a nested
-    run is being run again, so that it goes on where it stopped; `answers` are
-    answers to questions by id. A run from a checkpoint that its thread has
-    passed is `rewound`: `fork_base` is that checkpoint, `fork_id` the first of
-    the new branch; `forks` name checkpoints that subgraphs go on from, by
-    namespace. `lease` is the right to write to the thread, which the outermost
-    run `claims` and gives back; `on_busy` says what it does when another has it.
-    `origin` stands in for a checkpoint id where there is no saver. `state` and
+    hangs under, by namespace; `planned` those on which the tasks around it were
+    first planned, which differ when an edit has carried them over. `resuming`
+    says that the task around a nested run is being run again, so that it goes on
+    where it stopped; `answers` are answers to questions by id. A run from a
+    checkpoint that its thread has passed is `rewound`: `fork_base` is that
+    checkpoint, `fork_id` the first of the new branch; `forks` name checkpoints
+    that subgraphs go on from, by namespace. `lease` is the right to write to the
+    thread, which the outermost run `claims` and gives back; `on_busy` says what it
+    does when another has it. `origin` stands in for a checkpoint id where there is
+    no saver. `state` and
     `stop` are set by the run for those who run under it; `spent` counts the
     supersteps that nested runs took.
     """
@@ -61,6 +63,7 @@ class Request:
     forks: Mapping[str, str] = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)
     parents: Mapping[str, str] = field(default_factory=dict)
+    planned: Mapping[str, str] = field(default_factory=dict)
     lease: Any = None
     claims: bool = False
     on_busy: Literal["wait", "reject", "fork"] = "wait"

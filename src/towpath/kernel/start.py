@@ -18,10 +18,10 @@ from towpath.errors import (
     NothingToResumeError,
     ThreadBusyError,
     UnknownCheckpointError,
-    VanishedNodeError,
-    nearest,
 )
 from towpath.kernel.commands import Fetch, FetchAll, Finish, Fork, Program
+from towpath.kernel.fit import check_work
+from towpath.kernel.migrate import adapted, keep, made_by, sign
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
 from towpath.plan import NOTHING, NodeSpec, Plan
@@ -38,8 +38,8 @@ from towpath.step.interrupts import (
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
 from towpath.step.state import CARRIED, State, open_state
-from towpath.step.tasks import Origin, Task, Write, path_key
-from towpath.step.writes import TO, command_writes, fresh_values, updates_of
+from towpath.step.tasks import Origin, Task, Write, kept_ids
+from towpath.step.writes import command_writes, fresh_values, updates_of
 from towpath.types import Command, Interrupt
 
 OUTSIDE = NodeSpec(INPUT, None, (), NOTHING, hidden=True)
@@ -52,10 +52,15 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
         state = open_state(plan, bump=req.bump)
         state.id = "" if req.saver else req.origin
         req.state = state
-        return (yield from fresh(Session(plan, req, state)))
+        session = Session(plan, req, state)
+        sign(session)
+        return (yield from fresh(session))
+    old = made_by(plan, saved)
+    saved, moved = adapted(plan, req, saved)
     state = open_saved(plan, req, saved)
     req.state = state
     session = Session(plan, req, state)
+    sign(session, saved, moved)
     session.metadata = saved.metadata
     session.config = req.shown(state.id)
     above = parent_id(saved)
@@ -65,13 +70,37 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
         req.resuming = True
     elif req.nested and not req.resuming:
         # A nested run that already began under this very step goes on.
-        req.resuming = dict(saved.metadata.get("parents") or {}) == dict(req.parents)
-    if req.input is None or isinstance(req.input, Command) or req.resuming:
-        check_nodes(plan, saved.checkpoint)
+        req.resuming = began_here(req, saved)
+    goes_on = req.input is None or isinstance(req.input, Command) or req.resuming
+    if goes_on and old is not None:
+        check_work(plan, saved, old)
+    if moved and not rewound:
+        refuse_stray(session)
+        yield from keep(session)
+    if goes_on:
         yield from go_on(session, rewound=rewound)
     else:
         yield from new_input(session, rewound=rewound)
     return session
+
+
+def refuse_stray(session: Session) -> None:
+    """Refuse a wrong answer before the thread is stored in its new form."""
+    given = session.req.input
+    if isinstance(given, Command) and given.has_resume and not session.req.resuming:
+        resolve(session, given.resume, open_questions(session.pending))
+
+
+def began_here(req: Request, saved: Any) -> bool:
+    """Whether a nested run's checkpoint was made under the very step around it.
+
+    That step may have been carried to a later checkpoint since, by an edit.
+    Ids sort in time order.
+    """
+    stored = dict(saved.metadata.get("parents") or {})
+    return stored.keys() == req.parents.keys() and all(
+        req.planned.get(ns, id_) <= stored[ns] <= id_ for ns, id_ in req.parents.items()
+    )
 
 
 def open_saved(plan: Plan, req: Request, saved: Any) -> State:
@@ -178,24 +207,6 @@ def as_of_then(req: Request, head: Any) -> Program[Any]:
         return head
     older = yield FetchAll(req.saver, req.place(None))
     return next((t for t in older if t.checkpoint["id"] < req.fork_base), None)
-
-
-def check_nodes(plan: Plan, checkpoint: Mapping[str, Any]) -> None:
-    """Refuse a thread that waits for a node which is gone.
-
-    Without it, the run would find nothing to do and end as a success.
-
-    Raises:
-        VanishedNodeError: names the node (TP-305).
-    """
-    for channel in checkpoint["channel_values"]:
-        name = channel.removeprefix(TO)
-        if name != channel and name not in plan.nodes:
-            raise VanishedNodeError(
-                f"the thread was stopped before node `{name}`, which graph "
-                f"`{plan.name}` does not have",
-                hint=nearest(name, plan.nodes) or "run it with the graph it began in",
-            )
 
 
 def rewind(req: Request, saved: Any) -> Program[tuple[Any, bool]]:
@@ -411,7 +422,7 @@ def branch_off(session: Session, answers: Mapping[str, Any]) -> Program[None]:
     kept: dict[str, list[Write]] = {}
     if answers or req.forks:
         tasks = prepare(session.plan, state, req.ns, session.stop)
-        state.carried = {path_key(task.path): task.id for task in tasks}
+        state.carried = kept_ids(tasks)
         for task_id_, asked in asked_ever(session.pending).items():
             kept[task_id_] = [(INTERRUPT, list(asked))]
     else:

@@ -14,6 +14,7 @@ from typing import Any
 
 from towpath.channels.base import BaseChannel
 from towpath.managed.base import ManagedValue
+from towpath.migration import Migration
 from towpath.plan.actions import Action
 from towpath.semantics import Semantics
 from towpath.types import CachePolicy, RetryPolicy, TimeoutPolicy, TracePolicy
@@ -159,6 +160,11 @@ class Plan:
     # Graphs that were seen to be called inside a node's body, by node: the one
     # thing that is learnt while running, so that their state can be shown.
     called: dict[str, Any] = field(default_factory=dict)
+    # What the graph is called among its former and later forms, how threads of
+    # the former ones are brought here, and its fingerprint once it was made.
+    version: str | None = None
+    migrations: Mapping[str | None, Migration] = field(default_factory=dict)
+    described: list[str] = field(default_factory=list)
     # How raw graphs differ: the input goes into channels of their own, and what
     # streams and snapshots show may be less than all keys.
     inlets: tuple[str, ...] | str | None = None

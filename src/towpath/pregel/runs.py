@@ -156,7 +156,8 @@ def prepare_run(
         format_.own = request.path
     if request.saver is not None:
         request.bump = bump_of(request.saver)
-        request.metadata = stored_metadata(plan, merged)
+        around_it = {} if parent is None else parent.scope.req.metadata
+        request.metadata = {**around_it, **stored_metadata(plan, merged)}
     scope = scope_of(graph, options, request, merged, format_, parent)
     return Run(plan, request, scope, format_, parent)
 
@@ -361,6 +362,7 @@ def place_nested(
     request.ns = child_ns(graph, parent)
     request.pinned = outer.forks.get(request.ns)
     request.parents = {**outer.parents, outer.ns: task.origin.checkpoint_id}
+    request.planned = {**outer.planned, outer.ns: task.origin.since}
     if graph.plan_of_graph.semantics.shared_limit and outer.state is not None:
         left = outer.stop - outer.spent - outer.state.step
         request.limit = max(1, min(request.limit, left))
@@ -410,7 +412,10 @@ def stored_metadata(plan: Plan, config: Mapping[str, Any]) -> dict[str, Any]:
     """What of the caller's config goes into the metadata of checkpoints."""
     given = config.get("metadata") or {}
     # A node may hand its own config, which tells of the task, to a graph it calls.
-    stored = {k: v for k, v in given.items() if k not in EXCLUDED_METADATA_KEYS}
+    keeps = plan.semantics.keeps
+    stored = {
+        k: v for k, v in given.items() if k not in EXCLUDED_METADATA_KEYS and keeps(k)
+    }
     for key, value in (config.get(CONF) or {}).items():
         if plan.semantics.stores(key, value):
             stored.setdefault(key, value)

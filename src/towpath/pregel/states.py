@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,11 +23,14 @@ from towpath.pregel.config import merge
 from towpath.pregel.ports import bump_of
 from towpath.pregel.runs import check_colour
 from towpath.types import StateSnapshot, StateUpdate
+from towpath.warnings import TowpathWarning
 
 # Checkpoints read at a time: a long history is never held whole, but values that
 # grew from each other are read once where they are read together.
 PAGE: Final = 64
 PAGE_MAX: Final = 1024
+# What the engine itself puts into the metadata of checkpoints.
+OWN_METADATA: Final = frozenset({"source", "step", "parents"})
 
 
 @dataclass(slots=True)
@@ -113,6 +117,18 @@ def history_page(
     return page
 
 
+def warn_unstored(plan: Plan, keys: Iterable[str]) -> None:
+    """Say it when a filter asks for metadata that this graph does not store."""
+    for key in keys:
+        if key not in OWN_METADATA and not plan.semantics.keeps(key):
+            warnings.warn(
+                f"graph `{plan.name}` stores no metadata `{key}`, so a filter finds "
+                f"none: compile(store_metadata=[{key!r}])",
+                TowpathWarning,
+                stacklevel=3,
+            )
+
+
 def next_page(
     before: Mapping[str, Any] | None, limit: int | None, page: Sequence[StateSnapshot]
 ) -> tuple[dict[str, Any], int | None]:
@@ -170,6 +186,7 @@ class StateVerbs:
         below, `limit` is how many at most.
         """
         at, page = place_of(self, config), ()
+        warn_unstored(at.plan, filter or ())
         options, left = next_page(before, limit, page)
         while rows := at.drive(history_page(at, filter, options)):
             yield from rows
@@ -187,6 +204,7 @@ class StateVerbs:
     ) -> AsyncIterator[StateSnapshot]:
         """Async twin of `get_state_history`."""
         at, page = place_of(self, config), ()
+        warn_unstored(at.plan, filter or ())
         options, left = next_page(before, limit, page)
         while rows := await at.adrive(history_page(at, filter, options)):
             for row in rows:

@@ -20,6 +20,8 @@ from towpath.types import Interrupt
 Write = tuple[str, Any]
 Path = tuple[Any, ...]
 
+# The entry of carried ids that is no path.
+SINCE: Final = ""
 PUSHED: Final = 1
 PULLED: Final = 0
 
@@ -88,7 +90,7 @@ class Task:
     @property
     def ns(self) -> str:
         """The namespace of what this task runs inside itself."""
-        own = f"{self.name}{NS_END}{self.id}"
+        own = named_id(self.origin, self.name, self.path)
         return f"{self.origin.ns}{NS_SEP}{own}" if self.origin.ns else own
 
     def renewed(self) -> Task:
@@ -136,7 +138,11 @@ class Task:
 
 
 class Origin:
-    """Where tasks of one step come from: checkpoint, namespace, step."""
+    """Where tasks of one step come from: checkpoint, namespace, step.
+
+    `carried` has, by path, the ids of tasks that were planned on a checkpoint
+    before, each with the name that its node had then; and that checkpoint.
+    """
 
     __slots__ = ("carried", "checkpoint_id", "ns", "step")
 
@@ -150,8 +156,28 @@ class Origin:
 
     def task_id(self, name: str, path: Path) -> str:
         if self.carried and (kept := self.carried.get(path_key(path))):
-            return str(kept)
+            return str(kept).rpartition(NS_END)[2]
         return task_id(self.checkpoint_id, self.ns, self.step, name, path)
+
+    @property
+    def since(self) -> str:
+        """The checkpoint on which the tasks of the step were first planned."""
+        return str((self.carried or {}).get(SINCE, self.checkpoint_id))
+
+
+def named_id(origin: Origin, name: str, path: Path) -> str:
+    """A task's id behind the name of its node, as the task was first planned."""
+    kept = str((origin.carried or {}).get(path_key(path), ""))
+    return kept if NS_END in kept else f"{name}{NS_END}{origin.task_id(name, path)}"
+
+
+def kept_ids(tasks: Sequence[Task]) -> dict[str, str]:
+    """What carries the tasks of a step over to another checkpoint."""
+    kept = {
+        path_key(task.path): named_id(task.origin, task.name, task.path)
+        for task in tasks
+    }
+    return {SINCE: tasks[0].origin.since, **kept} if tasks else {}
 
 
 def path_key(path: Path) -> str:

@@ -28,6 +28,7 @@ from towpath.step.tasks import Write
 from towpath.types import Command, Send
 
 TO: Final = "branch:to:"
+JOIN: Final = "join:"
 
 
 def updates_of(plan: Plan, spec: NodeSpec, output: Any) -> list[Write]:
