@@ -81,6 +81,13 @@ class Telling:
         return found
 
 
+def moments(commits: int, durability: str) -> list[tuple[int, bool]]:
+    """When to die: before and after each commit, or in turn, for it takes long."""
+    if durability == "sync":
+        return [(n, before) for n in range(commits) for before in (True, False)]
+    return [(n, n % 2 == 0) for n in range(commits)]
+
+
 @pytest.mark.parametrize(
     ("durability", "colour"),
     [("sync", "sync"), ("async", "sync"), ("async", "loop"), ("exit", "loop")],
@@ -93,8 +100,7 @@ def test_a_conversation_survives_a_kill_at_every_commit(
         whole = Telling(server, saver, tmp_path / "whole.log", errand)
         commits = whole.go_on()["commits"]
         once, expected = whole.names(), whole.end()
-        moments = [(n, before) for n in range(commits) for before in (True, False)]
-        for number, (at, before) in enumerate(moments):
+        for number, (at, before) in enumerate(moments(commits, durability)):
             where = f"killed {'before' if before else 'after'} commit {at} of {commits}"
             telling = Telling(server, saver, tmp_path / f"{number}.log", errand)
             telling.go_on(dies_at=at, before=before)
