@@ -6,11 +6,15 @@ failure names its seed: `SEED=17 pytest tests/simulate -k crash` repeats it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from towpath.checkpoint.memory import InMemorySaver
+from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.testing.laws import Trouble, crash_everywhere
+from towpath.testing.rows import row_counts, strays
 from towpath.testing.simulate import simulate
 
 from .plots import INPUT, Plot, factory
@@ -21,7 +25,29 @@ DURABILITIES = ("sync", "async", "exit")
 PLACES = 24
 
 
-def check(seed: int, durability: str, trouble: Trouble, **plot: Any) -> int:
+@pytest.fixture
+def database() -> Iterator[Any]:
+    """Empties one database for each telling."""
+    with SqliteSaver(":memory:") as saver:
+
+        def emptied() -> SqliteSaver:
+            assert [] == strays(saver)
+            saver.delete_thread("thread")
+            assert {0} == set(row_counts(saver).values())
+            return saver
+
+        yield emptied
+
+
+def check(
+    seed: int,
+    durability: str,
+    trouble: Trouble,
+    *,
+    new_saver: Any = InMemorySaver,
+    disk_s: float = 0.0,
+    **plot: Any,
+) -> int:
     """Hold one conversation everywhere; return how many times."""
     # What a lasting subgraph kept and its parent did not cannot be undone.
     lasting = durability != "exit"
@@ -35,6 +61,8 @@ def check(seed: int, durability: str, trouble: Trouble, **plot: Any) -> int:
         trouble=trouble,
         at_most=PLACES,
         lag=(0.0, 0.5, 0.9, 1.0)[seed % 4],
+        disk_s=disk_s,
+        new_saver=new_saver,
     )
     assert report.error is None, f"seed {seed}: {report.error}"
     report.check()
@@ -65,6 +93,36 @@ def test_a_run_goes_on_after_storage_failed(durability: str, trouble: Any) -> No
     """The n-th call fails, for every n: no hole in the history, nothing lost."""
     for seed in seeds(60, start=1_000):
         check(seed, durability, trouble, children=1, nodes=5)
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.slow
+def test_a_run_that_lost_its_lease_stores_nothing_more(durability: str) -> None:
+    """Another takes the thread over before the n-th commit, for every n."""
+    tried = sum(
+        check(seed, durability, "theft", children=1, nodes=5)
+        for seed in seeds(30, start=3_000)
+    )
+    assert tried > 0
+
+
+@pytest.mark.parametrize("trouble", ["crash", "theft", "store"])
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.slow
+def test_the_laws_hold_in_a_database_too(
+    database: Any, durability: str, trouble: Any
+) -> None:
+    """With a disk that is slow as well, so that time limits pass behind it."""
+    for seed in seeds(5, start=4_000):
+        check(
+            seed,
+            durability,
+            trouble,
+            children=1,
+            nodes=5,
+            new_saver=database,
+            disk_s=(0.0, 3.0)[seed % 2],
+        )
 
 
 @pytest.mark.parametrize("trouble", ["close", "cancel"])

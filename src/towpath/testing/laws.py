@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
 from towpath.checkpoint.memory import InMemorySaver
 from towpath.constants import CONF
+from towpath.errors import LeaseLostError
 from towpath.testing.simulate import Clock, DiskError, Faults, Trace, simulate
 from towpath.types import Command
 
@@ -70,7 +71,7 @@ class Report:
             )
 
 
-Trouble = Literal["crash", "close", "cancel", "store", "fetch"]
+Trouble = Literal["crash", "close", "cancel", "store", "fetch", "theft"]
 """What befalls a run at a command, at a storage call or at a read."""
 
 
@@ -86,6 +87,7 @@ class Talk:
     lag: float = 0.5
     config: Mapping[str, Any] = field(default_factory=lambda: THREAD)
     saver: Any = field(default_factory=InMemorySaver)
+    disk_s: float = 0.0
     clock: Clock = field(default_factory=Clock)
     traces: list[Trace] = field(default_factory=list)
 
@@ -105,7 +107,9 @@ class Talk:
                 seed=self.seed + len(self.traces),
                 clock=self.clock,
                 crash_at=left if trouble == "crash" else None,
-                faults=faults(trouble, left, self.lag),
+                faults=replace(
+                    faults(trouble, left), lag=self.lag, disk_s=self.disk_s
+                ),
                 durability=self.durability,
             )
             self.traces.append(trace)
@@ -116,7 +120,7 @@ class Talk:
     def effects(self, trouble: Trouble) -> int:
         """How many places there were so far where this trouble could befall."""
         journals = [trace.journal for trace in self.traces]
-        if trouble == "store":
+        if trouble in ("store", "theft"):
             return sum(journal.stores for journal in journals)
         if trouble == "fetch":
             return sum(journal.fetches for journal in journals)
@@ -177,16 +181,18 @@ def shown(saved: Any) -> Mapping[str, Any]:
     }
 
 
-def faults(trouble: Trouble, at: int | None, lag: float) -> Faults:
+def faults(trouble: Trouble, at: int | None) -> Faults:
     """One fault of a kind, or none."""
     if at is None or at < 0:
-        return Faults(lag=lag)
+        return Faults()
     if trouble == "store":
-        return Faults(stores=frozenset({at}), lag=lag)
+        return Faults(stores=frozenset({at}))
     if trouble == "fetch":
-        return Faults(fetches=frozenset({at}), lag=lag)
+        return Faults(fetches=frozenset({at}))
+    if trouble == "theft":
+        return Faults(thefts=frozenset({at}))
     stop_at = at if trouble in ("close", "cancel") else None
-    return Faults(stop_at=stop_at, cancels=trouble == "cancel", lag=lag)
+    return Faults(stop_at=stop_at, cancels=trouble == "cancel")
 
 
 def crash_everywhere(
@@ -198,8 +204,10 @@ def crash_everywhere(
     durability: str = "async",
     trouble: Trouble = "crash",
     lag: float = 0.5,
+    disk_s: float = 0.0,
     at_most: int | None = None,
     config: Mapping[str, Any] = THREAD,
+    new_saver: Callable[[], Any] = InMemorySaver,
 ) -> Report:
     """Crash a conversation before each of its commands, and go on each time.
 
@@ -207,14 +215,19 @@ def crash_everywhere(
     nothing but the state they are given, or the laws do not hold for them; of
     a conversation that ends in an error only what is stored is looked at.
     `trouble` may be another than a crash: the caller closes the stream or
-    cancels, or the n-th storage call or read fails. `lag` is the chance that
-    storage behind the run does not move at a command. With `at_most`, so
-    many places are tried, spread evenly. `config` names the thread, and limits.
+    cancels, the n-th storage call or read fails, or another run takes the
+    thread over before the n-th storage call. `lag` is the chance that
+    storage behind the run does not move at a command, and `disk_s` how long a
+    storage call takes. With `at_most`, so many places are tried, spread evenly.
+    `config` names the thread, and limits. `new_saver` is called for each telling,
+    and returns a saver in which nothing is stored of the thread.
     """
     report = Report(seed)
 
     def talk() -> Talk:
-        return Talk(graph_factory, input, answers, seed, durability, lag, config)
+        talk = Talk(graph_factory, input, answers, seed, durability, lag, config)
+        talk.saver, talk.disk_s = new_saver(), disk_s
+        return talk
 
     whole = talk()
     whole.hold()
@@ -255,6 +268,8 @@ def blamed(at: int | None, talk: Talk) -> Iterator[Finding]:
         for kind, place in trace.journal.orphans:
             detail = f"{kind} under {place}"
             yield Finding(at, "nothing is stored under what is not", detail)
+        for detail in trace.journal.trespasses:
+            yield Finding(at, "nothing is stored under a lost lease", detail)
     for ns, history in talk.history().items():
         for detail in crooked(history):
             yield Finding(at, "history is linear", f"{ns or 'root'}: {detail}")
@@ -274,7 +289,8 @@ def rerun(traces: Sequence[Trace]) -> Iterator[str]:
 
 def ended_in_order(trace: Trace) -> bool:
     """Whether a run had the chance to record all that had finished in it."""
-    return trace.status != "crashed" and not isinstance(trace.error, DiskError)
+    lost = isinstance(trace.error, DiskError | LeaseLostError)
+    return trace.status != "crashed" and not lost
 
 
 def crooked(history: Sequence[Any]) -> Iterator[str]:

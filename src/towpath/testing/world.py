@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections import deque
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -102,12 +102,16 @@ class Faults:
     `stores` are storage calls that fail and `fetches` reads that fail; `lag`
     is the chance, at every command, that what is left behind the run stays
     there; before command `stop_at` the caller closes the stream, or cancels
-    with `CancelledError` if `cancels`.
+    with `CancelledError` if `cancels`. Before each of `thefts`, which are
+    storage calls, the lease is taken by another run, as it may be once it has
+    expired. A storage call takes `disk_s` seconds of the clock.
     """
 
     stores: frozenset[int] = frozenset()
     fetches: frozenset[int] = frozenset()
+    thefts: frozenset[int] = frozenset()
     lag: float = 0.5
+    disk_s: float = 0.0
     stop_at: int | None = None
     cancels: bool = False
 
@@ -120,7 +124,8 @@ class Journal:
     ids of those that came to a result, `saved` of those whose result is
     stored. `stored` are the checkpoints known to be stored, and `orphans`
     writes and checkpoints stored under one that is not. `left` are the tasks
-    that were still running when their run was over.
+    that were still running when their run was over. `trespasses` tells what was
+    stored by a run that had lost its lease.
     """
 
     commands: list[str] = field(default_factory=list)
@@ -130,6 +135,7 @@ class Journal:
     stored: set[Address] = field(default_factory=set)
     orphans: list[tuple[str, Address]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    trespasses: list[str] = field(default_factory=list)
     stores: int = 0
     fetches: int = 0
 
@@ -167,6 +173,8 @@ class Simulation:
         self.backlog = Backlog(self)
         self.begun: list[Process] = []
         self.leases: list[Lease] = []
+        self.taken: Callable[[], list[Any]] | None = None
+        self.found: list[Any] = []
         self.dead = False
 
     def alive(self) -> None:
@@ -180,6 +188,7 @@ class Simulation:
         are closed, nothing of it reaches the saver.
         """
         self.dead = True
+        self.check_taken()
         for lease in self.leases:
             lease.end()  # as that of a process that is gone
         for process in self.begun:
@@ -198,12 +207,9 @@ class Simulation:
 
     def store(self, command: Persist | Record, job: Any) -> None:
         """Make a storage call, unless it is one that fails."""
-        journal = self.journal
-        journal.stores += 1
-        if journal.stores - 1 in self.faults.stores:
-            raise DiskError("the disk is full")
+        self.try_fate(command)
         job.run()
-        journal.note(command)
+        self.journal.note(command)
 
     def fork(self, command: Fork) -> str:
         """Copy a thread to one of its own."""
@@ -214,13 +220,36 @@ class Simulation:
 
     def finish(self, command: Finish) -> None:
         """Store what is left at the end of a run, unless that fails."""
-        if (rest := conclusion(command)) is None:
-            return
-        journal = self.journal
-        journal.stores += 1
-        if journal.stores - 1 in self.faults.stores:
+        if (rest := conclusion(command)) is not None:
+            self.try_fate(command)
+            rest.run()
+
+    def try_fate(self, command: Persist | Record | Finish) -> None:
+        """Have befall a storage call what is to befall it."""
+        number = self.journal.stores
+        self.journal.stores += 1
+        self.clock.now += self.faults.disk_s
+        if number in self.faults.stores:
             raise DiskError("the disk is full")
-        rest.run()
+        if number in self.faults.thefts and command.lease is not None:
+            self.steal(command.saver, command.lease)
+
+    def steal(self, saver: Any, lease: Lease) -> None:
+        """Have another run take the thread over."""
+        lease.end()
+        thief = Lease(lease.thread)
+        self.leases.append(thief)
+        thread = {CONF: {"thread_id": lease.thread}}
+        saver.begin_run({CONF: {"checkpoint_ns": "", **thread[CONF]}}, thief)
+        self.taken = lambda: list(saver.list(thread))
+        self.found = self.taken()
+
+    def check_taken(self) -> None:
+        """See that a thread that was taken over is as it was found then."""
+        if self.taken is not None:
+            there = self.taken()
+            if there != self.found:
+                self.journal.trespasses.append(f"{there!r}, found {self.found!r}")
 
     def fetch(self, command: Fetch | FetchAll) -> Any:
         """Read from a saver, unless it is a read that fails."""
