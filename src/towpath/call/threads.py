@@ -74,6 +74,11 @@ class Stock:
 
 STOCK: Final = Stock()
 
+if hasattr(os, "register_at_fork"):
+    # The threads do not follow into a forked process, whose jobs would wait for
+    # ever in their boxes.
+    os.register_at_fork(after_in_child=STOCK.idle.clear)
+
 
 class Lanes:
     """The threads of one run: at most `width` jobs at once, in order of arrival.
