@@ -10,6 +10,7 @@ import pytest
 
 from towpath import START, Command, StateGraph, interrupt
 from towpath.checkpoint.base import Affected
+from towpath.checkpoint.serde.encrypted import EncryptedSerializer
 from towpath.checkpoint.serde.keyring import Keyring, SealError
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.testing.conformance_colours import Blocking
@@ -214,6 +215,35 @@ async def test_keys_are_changed_from_an_event_loop(path):
         fill(saver)
     async with SqliteSaver(path, encryption=Keyring(NEW, OLD)) as saver:
         assert (await saver.arotate()).threads == 1
+
+
+def test_without_keys_the_error_says_what_is_missing(path):
+    with SqliteSaver(path, encryption=RING) as saver:
+        branch = fill(saver)
+    with SqliteSaver(path) as saver:
+        for read_or_write in (
+            lambda: saver.get_tuple(at()),
+            lambda: list(saver.list(None)),
+            lambda: Branch(Blocking(saver), branch.config).put({"a": 1}),
+            lambda: saver.prune(["t"]),
+            lambda: saver.copy_thread("t", "u"),
+        ):
+            with pytest.raises(SealError, match="no key"):
+                read_or_write()
+        assert 1 == saver.delete_thread("t").threads
+
+
+def test_what_a_serializer_encrypts_can_be_sealed_as_well(path):
+    serde = EncryptedSerializer(RING)
+    with SqliteSaver(path, serde=serde) as saver:
+        fill(saver)
+        before = everything(saver)
+    ring = Keyring(OLD, accept_plain=True)
+    with SqliteSaver(path, serde=serde, encryption=ring) as saver:
+        assert before == everything(saver)
+        assert 5 == saver.rotate().checkpoints
+    with SqliteSaver(path, serde=serde, encryption=RING) as saver:
+        assert before == everything(saver)
 
 
 def test_what_is_older_than_the_key_is_read_and_sealed(path):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import operator
 import sqlite3
 import threading
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towpath import START, Command, StateGraph, interrupt
 from towpath.checkpoint.base import Affected, empty_checkpoint
 from towpath.checkpoint.base.id import first_id_at
 from towpath.checkpoint.base.model import Address
 from towpath.checkpoint.memory import InMemorySaver
 from towpath.checkpoint.reading import Scope, page
+from towpath.checkpoint.serde.keyring import Keyring
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.checkpoint.sqlite.connection import Connections
 from towpath.constants import INTERRUPT
@@ -120,7 +124,7 @@ def build(saver, history):
         parent = mine[on % len(mine)] if mine else None
         grown = [*values_at.get(parent, {}).get("list", []), number]
         checkpoint = empty_checkpoint()
-        checkpoint["id"] = key = first_id_at(START + timedelta(seconds=number)) + TAIL
+        checkpoint["id"] = key = first_id_at(DAY_ONE + timedelta(seconds=number)) + TAIL
         values_at[key] = {**values_at.get(parent, {}), **changed, "list": grown}
         versions_at[key] = {
             **versions_at.get(parent, {}),
@@ -136,7 +140,7 @@ def build(saver, history):
     return made
 
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
+DAY_ONE = datetime(2026, 1, 1, tzinfo=UTC)
 TAIL = "8000-000000000000"
 
 
@@ -241,6 +245,66 @@ def test_pruning_while_a_run_goes_on_takes_nothing_from_it(kind, tmp_path):
             over.set()
             cleaner.join()
         assert values(saver.get_tuple(at())) == branch.values
+
+
+class State(TypedDict):
+    log: Annotated[list[str], operator.add]
+
+
+def nested():
+    """Build a graph that asks twice, the second time in a subgraph."""
+
+    def ask(state: State) -> State:
+        return {"log": [interrupt("inside?")]}
+
+    def first(state: State) -> State:
+        return {"log": [interrupt("outside?")]}
+
+    inner = StateGraph(State).add_node("before", lambda _: {"log": ["b"]})
+    inner.add_node("ask", ask).add_edge(START, "before").add_edge("before", "ask")
+    outer = StateGraph(State).add_node("first", first).add_node("sub", inner.compile())
+    return outer.add_edge(START, "first").add_edge("first", "sub")
+
+
+def test_a_thread_that_waits_is_pruned_and_goes_on(tmp_path):
+    thread = {"configurable": {"thread_id": "t"}}
+    ring = Keyring(b"k" * 32)
+    savers = (
+        InMemorySaver(),
+        SqliteSaver(":memory:"),
+        SqliteSaver(str(tmp_path / "sealed.db"), encryption=ring),
+    )
+    for saver in savers:
+        graph = nested().compile(checkpointer=saver)
+        graph.invoke({"log": []}, thread)
+        saver.prune()
+        graph.invoke(Command(resume="one"), thread)
+        removed = saver.prune()
+        assert removed.checkpoints > 0
+        assert Affected() == saver.sweep(NEXT_YEAR, ttl=timedelta(days=1))
+        assert 1 == len(graph.get_state(thread).interrupts)
+        done = graph.invoke(Command(resume="two"), thread)
+        # A subgraph gives its whole log back, and what it was given is part of it.
+        assert ["one", "one", "b", "two"] == done["log"]
+        assert 1 == saver.sweep(NEXT_YEAR, ttl=timedelta(days=1)).threads
+
+
+def test_a_question_on_an_older_branch_survives_pruning():
+    thread = {"configurable": {"thread_id": "t"}}
+    saver = InMemorySaver()
+    graph = nested().compile(checkpointer=saver)
+    graph.invoke({"log": []}, thread)
+    graph.invoke(Command(resume="one"), thread)
+    asking = graph.get_state(thread)
+    graph.update_state(asking.config, {"log": ["aside"]}, as_node="sub")
+    removed = saver.prune()
+    assert removed.checkpoints > 0
+    now = graph.get_state(asking.config)
+    assert 1 == len(now.interrupts)
+    assert (asking.values, asking.interrupts) == (now.values, now.interrupts)
+
+
+NEXT_YEAR = datetime.now(UTC) + timedelta(days=366)
 
 
 # Age

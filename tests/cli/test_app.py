@@ -476,3 +476,13 @@ def test_what_is_no_age_is_a_problem(towpath, age):
 def test_an_unknown_thread_is_not_pruned(towpath):
     towpath.run("straight", {"count": 1}, "t")
     assert 2 == towpath("prune", "--thread", "tt").exit_code
+
+
+def test_an_encrypted_database_needs_its_key(towpath, monkeypatch):
+    monkeypatch.setenv("TOWPATH_AES_KEY", "ab" * 32)
+    assert 3 == towpath.run("asking", {"count": 1}, "t").exit_code
+    assert "waiting" in towpath("threads").stdout
+    monkeypatch.delenv("TOWPATH_AES_KEY")
+    refused = towpath("threads")
+    assert 1 == refused.exit_code
+    assert "TOWPATH_AES_KEY" in refused.stderr

@@ -179,6 +179,7 @@ def copy_thread(
 
     Raises:
         ValueError: the target is not empty.
+        SealError: (TP-510) it is sealed, and there are no keys.
     """
     if (yield from _spaces(target, dry)):
         raise ValueError(f"thread `{target}` is not empty")
@@ -186,6 +187,8 @@ def copy_thread(
     for old, ns in (yield from _spaces(source, dry)):
         new = None if dry else (yield from new_space(target, ns))
         seals = seal_of(source, ns), seal_of(target, ns)
+        if seals[0] is PLAIN:
+            yield from _require_plain(old)
         for table in _TABLES:
             if new is None:
                 sizes = yield from _sizes(table, old)
@@ -195,6 +198,17 @@ def copy_thread(
                 sizes = yield from _copy_sealed(table, old, new, *seals)
             count.add(table, sizes)
     return count.affected()
+
+
+def _require_plain(space: int) -> Program[None]:
+    # What is sealed opens in its thread only: its copy would be of no use.
+    rows = yield from Query(
+        "SELECT id, cells, meta_tag FROM towpath_checkpoints"
+        " WHERE space = ? AND meta_tag LIKE '%@' LIMIT 1",
+        (space,),
+    )
+    for row in rows:
+        PLAIN.open_part(CELLS, *row)
 
 
 def _sizes(table: _Table, space: int) -> Program[list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from towpath.checkpoint.serde.keyring import Keyring
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.cli.problem import Problem, nearest
 from towpath.constants import ERROR, INTERRUPT, RESUME, START, TASKS
@@ -43,7 +45,7 @@ def open_postgres(dsn: str) -> Iterator[Any]:
     try:
         from towpath.checkpoint.postgres import PostgresSaver
 
-        saver = PostgresSaver.from_conn_string(dsn)
+        saver = PostgresSaver.from_conn_string(dsn, encryption=keys())
         saver.setup()
     except PersistenceError as error:
         raise Problem(error.message, hint=error.hint) from error
@@ -62,8 +64,15 @@ def open_sqlite(db: str, create: bool) -> Iterator[Any]:
         raise Problem(f"there is no folder {str(path.parent)!r} for the database")
     if path.is_file() and path.stat().st_size and not is_sqlite(path):
         raise Problem(f"{db!r} is not a SQLite database")
-    with SqliteSaver.from_conn_string(db) as saver:
+    with SqliteSaver.from_conn_string(db, encryption=keys()) as saver:
         yield saver
+
+
+def keys() -> Keyring | None:
+    """Return the keys of the environment, if there are any."""
+    if not os.environ.get("TOWPATH_AES_KEY"):
+        return None
+    return Keyring.from_env()
 
 
 def is_sqlite(path: Path) -> bool:

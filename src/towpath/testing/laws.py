@@ -107,9 +107,7 @@ class Talk:
                 seed=self.seed + len(self.traces),
                 clock=self.clock,
                 crash_at=left if trouble == "crash" else None,
-                faults=replace(
-                    faults(trouble, left), lag=self.lag, disk_s=self.disk_s
-                ),
+                faults=replace(faults(trouble, left), lag=self.lag, disk_s=self.disk_s),
                 durability=self.durability,
             )
             self.traces.append(trace)

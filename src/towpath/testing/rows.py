@@ -81,7 +81,7 @@ def _told(found: _Rows) -> Iterator[str]:
 
 
 def _told_of_cells(found: _Rows) -> Iterator[str]:
-    bases = dict(found["cells"])
+    bases: dict[int, int | None] = dict(found["cells"])
     needed: set[int] = set()
     for space, _, _, cells in found["checkpoints"]:
         for counts in unpack_counts(cells):

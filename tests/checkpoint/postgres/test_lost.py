@@ -118,8 +118,9 @@ def test_a_copy_that_arrived_is_not_refused_because_it_is_there(postgres, face):
     with Wire(postgres) as wire, opened(wire.dsn, face) as saver:
         Branch(saver, at("a")).put({"n": 1})
         wire.after = commits
-        saver.tend("copy_thread", "a", "b")
+        copied = saver.tend("copy_thread", "a", "b")
         assert 1 == wire.cuts
+        assert 1 == copied.checkpoints
         assert {"n": 1} == values(saver.get_tuple(at("b")))
         with pytest.raises(ValueError, match="not empty"):
             saver.tend("copy_thread", "a", "b")

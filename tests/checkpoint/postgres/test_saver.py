@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 import time
+from dataclasses import astuple
 
 import pytest
 
@@ -19,6 +20,7 @@ from towpath.checkpoint.postgres import (  # noqa: E402
     ShallowPostgresSaver,
 )
 from towpath.checkpoint.postgres.aio import AsyncPostgresSaver  # noqa: E402
+from towpath.checkpoint.serde.keyring import Keyring, SealError  # noqa: E402
 from towpath.errors import PersistenceError  # noqa: E402
 from towpath.testing.conformance_saver import (  # noqa: E402
     Blocking,
@@ -367,6 +369,56 @@ async def test_a_cancelled_call_leaves_the_saver_usable(postgres):
             await asyncio.gather(task, return_exceptions=True)
         config = await saver.aput(at("u"), empty_checkpoint(), {"step": 0}, {})
         assert id_of(config) == id_of((await saver.aget_tuple(at("u"))).config)
+
+
+# Encryption and space
+
+
+def test_no_value_and_no_metadata_can_be_read_without_a_key(postgres):
+    old, new = b"o" * 32, b"n" * 32
+
+    def stored():
+        tables = ("spaces", "checkpoints", "cells", "writes")
+        return "".join(
+            row
+            for table in tables
+            for (row,) in ask(postgres, f"SELECT t::text FROM towpath_{table} t")
+        )
+
+    def fill(saver):
+        branch = Branch(Blocking(saver), at())
+        config = branch.put({"a": ["SECRET"]}, {"user": "SECRET"})
+        saver.put_writes(config, [("w", "SECRET")], "task")
+
+    with PostgresSaver(postgres) as saver:
+        fill(saver)
+        assert 3 == stored().count(b"SECRET".hex())
+        saver.delete_thread("t")
+    with PostgresSaver(postgres, encryption=Keyring(old)) as saver:
+        fill(saver)
+        saver.copy_thread("t", "u")
+        assert b"SECRET".hex() not in stored()
+    with PostgresSaver(postgres, encryption=Keyring(new, old)) as saver:
+        assert (2, 2, 2, 2) == astuple(saver.rotate())[:4]
+    with PostgresSaver(postgres, encryption=Keyring(new)) as saver:
+        assert {"a": ["SECRET"]} == values(saver.get_tuple(at("u")))
+        ask(postgres, "UPDATE towpath_spaces SET thread = 'v' WHERE thread = 'u'")
+        with pytest.raises(SealError):
+            saver.get_tuple(at("v"))
+
+
+async def test_a_vacuum_runs_in_both_colours_and_on_a_connection_of_the_callers(
+    postgres,
+):
+    async with PostgresSaver(postgres) as saver:
+        put(saver, {"a": 1})
+        assert await saver.avacuum() >= 0
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        saver = PostgresSaver(connection)
+        assert saver.vacuum() >= 0
+        with connection.transaction(), pytest.raises(PersistenceError, match="VACUUM"):
+            saver.vacuum()
+        assert {"a": 1} == values(saver.get_tuple(at()))
 
 
 # Prepared statements

@@ -46,7 +46,7 @@ class Outline:
     parents: dict[Place, str | None]
     """Each checkpoint, and which of its namespace it was put on."""
     asked: Collection[Place]
-    """The checkpoints at which a question was asked, and none followed since."""
+    """The checkpoints at which a question was asked."""
     metadata: Callable[[Place], Mapping[str, Any]]
 
     def namespaces(self) -> dict[str, dict[str, str | None]]:

@@ -58,7 +58,7 @@ _PAUSE_S_MAX: Final = 1.0
 class Work(Generic[R]):
     """A program, what is known of its transaction, and how often it failed.
 
-    With `begin=None` it is no transaction, and of one statement.
+    Without `begin` it is no transaction, and of one statement.
     """
 
     def __init__(

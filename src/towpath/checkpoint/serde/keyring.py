@@ -25,9 +25,9 @@ from typing import Any, Final
 from towpath.checkpoint.serde.base import CipherProtocol
 from towpath.errors import DeserializationError, TowpathError
 
-_MARK: Final = "+a256gcm"
+MARK: Final = "+a256gcm"
 """Ends the tag of a sealed value; part of the stored format."""
-_NAME: Final = _MARK[1:]
+_NAME: Final = MARK[1:]
 
 _SECRET_SIZE: Final = 32
 _ID_SIZE: Final = 8
@@ -111,16 +111,6 @@ def context_of(*parts: str) -> bytes:
     return b"".join(b"%d:%b" % (len(part), part) for part in encoded)
 
 
-def sealed_tag(tag: str) -> str:
-    """Return the tag that a value has once it is sealed."""
-    return tag + _MARK
-
-
-def is_sealed(tag: str) -> bool:
-    """Tell a sealed value by its tag."""
-    return tag.endswith(_MARK)
-
-
 class Keyring(CipherProtocol):
     """Seals with the current key, and opens with any.
 
@@ -141,7 +131,7 @@ class Keyring(CipherProtocol):
     ) -> None:
         self._current, *_ = keys = [_key(given) for given in (current, *retired)]
         self._keys = {key.id: key for key in keys}
-        self._accept_plain = accept_plain
+        self.accept_plain = accept_plain
         self._head = self._current.id
         self._encrypt = self._current.cipher.encrypt
 
@@ -169,7 +159,7 @@ class Keyring(CipherProtocol):
 
     def seal(self, tag: str, data: bytes, context: bytes) -> tuple[str, bytes]:
         """Encrypt a stored value. The tag is bound to it, as is its context."""
-        return sealed_tag(tag), self._closed(data, _bound(tag, context))
+        return tag + MARK, self._closed(data, _bound(tag, context))
 
     def unseal(self, tag: str, data: bytes, context: bytes) -> tuple[str, bytes]:
         """Undo `seal`, with the same context.
@@ -178,19 +168,19 @@ class Keyring(CipherProtocol):
             SealError: the key is missing, or the value was changed, belongs
                 elsewhere or was never sealed (TP-510).
         """
-        if not is_sealed(tag):
-            if self._accept_plain:
+        if not tag.endswith(MARK):
+            if self.accept_plain:
                 return tag, data
             raise SealError(
                 f"a stored value of the form {tag!r} is not encrypted",
                 hint="if it is older than the key: Keyring(..., accept_plain=True)",
             )
-        plain = tag[: -len(_MARK)]
+        plain = tag[: -len(MARK)]
         return plain, self._opened(data, _bound(plain, context))
 
     def needs_rotation(self, tag: str, data: bytes) -> bool:
         """Tell whether a stored value is not sealed with the current key."""
-        return not (is_sealed(tag) and data.startswith(self._head))
+        return not (tag.endswith(MARK) and data.startswith(self._head))
 
     def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
         """Encrypt without a context; return the cipher's name, too."""
