@@ -319,7 +319,8 @@ def serve() -> None:
         answer = json.loads(told) if told else {}
         if os.WIFSIGNALED(status):
             answer["signal"] = os.WTERMSIG(status)
-        print(json.dumps(answer), flush=True)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
 
 
 def warm_up() -> None:

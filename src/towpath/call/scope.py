@@ -69,21 +69,19 @@ class RunScope:
         req: Request,
         config: Mapping[str, Any],
         *,
-        context: Any = None,
         store: Any = None,
-        live: bool = False,
-        inner_modes: frozenset[str] = frozenset(),
     ) -> None:
         self.plan = plan
         self.req = req
         self.config = config
-        self.context = context
+        self.context: Any = None
         self.store = store
-        self.live = live
-        self.alone = not live and req.step_timeout is None
+        self.live = False
+        self.alone = req.step_timeout is None
         self.emit = req.emit
         self.heard = req.modes
-        self.inner_modes = inner_modes
+        # The modes in which runs inside this one are heard.
+        self.inner_modes: frozenset[str] = frozenset()
         self.base: Context | None = None
         self.ambient: tuple[tuple[ContextVar[Any], Any], ...] = ()
         self.closed = False
@@ -99,6 +97,22 @@ class RunScope:
         self.trace: Any = None
         self.debug = plan.debug
         self.bare = not plan.debug
+
+    def listen(self, *, live: bool, inner: frozenset[str]) -> None:
+        """Note how somebody listens: while nodes still run, to runs inside."""
+        self.live = live
+        self.alone = self.alone and not live
+        self.inner_modes = inner
+
+    def hang_under(self, outer: RunScope) -> None:
+        """Take over what the run around this one has, and this one does not."""
+        self.outer = outer
+        self.drivers = outer.drivers
+        self.inner_modes |= outer.inner_modes
+        if self.context is None:
+            self.context = outer.context
+        if self.store is None:
+            self.store = outer.store
 
     def begin(self) -> None:
         """Keep the caller's context: a copy of it is what nodes run in."""

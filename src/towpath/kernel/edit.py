@@ -106,7 +106,7 @@ def update(
     if first.as_node == COPY:
         return (yield from copy(session, saved))
     pending = by_task(saved.pending_writes or ()) if saved is not None else {}
-    tasks = prepare(plan, session.state, req.ns, session.state.step)
+    tasks = prepare(plan, session.state, req, session.state.step)
     session.state.carried = {}  # by what ends the step; `edit_only` does not
     if first.as_node == END:
         if first.values is not None:
@@ -139,7 +139,7 @@ def update(
     return config
 
 
-NOWHERE = Origin("", "", 0)
+NOWHERE = Origin("", Request(None, ()), 0)
 
 
 def opened(plan: Plan, req: Request, saved: Any) -> Session:
@@ -218,7 +218,7 @@ def acting_task(plan: Plan, req: Request, state: State, update: StateUpdate) -> 
         raise UnknownNodeError(
             f"Node {name} does not exist", hint=nearest(name, plan.nodes)
         )
-    origin = Origin(state.id, req.ns, state.step)
+    origin = Origin(state.id, req, state.step)
     task = Task(spec, pull_path(name), (INTERRUPT,), origin)
     if update.task_id is not None:
         task.id_ = update.task_id

@@ -58,10 +58,10 @@ def snapshot(
     state, pending = opened(plan, req, saved)
     # An old checkpoint is shown with the tasks it was stored with, a thread's
     # newest one with those that come next.
-    tasks = [] if live else prepare(plan, state, req.ns, state.step)
+    tasks = [] if live else prepare(plan, state, req, state.step)
     take_outside(plan, req, state, recorded_outside(pending))
     if live:
-        tasks = prepare(plan, state, req.ns, state.step)
+        tasks = prepare(plan, state, req, state.step)
     keys: Keys = plan.shown
     answered = accepted_answers(pending) if live else {}
     shown: list[PregelTask] = []

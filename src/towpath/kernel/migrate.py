@@ -195,7 +195,7 @@ def migrated(
         (task, names.channel(channel), names.value(channel, value))
         for task, channel, value in saved.pending_writes or ()
     ]
-    metadata = {**saved.metadata, CARRIED: old_ids(saved, req.ns, names)}
+    metadata = {**saved.metadata, CARRIED: old_ids(saved, req, names)}
     saved = saved._replace(
         checkpoint=checkpoint, metadata=metadata, pending_writes=writes
     )
@@ -281,11 +281,11 @@ def from_to(step: Migration) -> str:
     return f"from version {step.old} to {step.new}"
 
 
-def old_ids(saved: Any, ns: str, names: Names) -> dict[str, str]:
+def old_ids(saved: Any, req: Request, names: Names) -> dict[str, str]:
     """What carries the ids of tasks over to nodes that have new names."""
     kept: dict[str, str] = dict(saved.metadata.get(CARRIED) or {})
     step = saved.metadata.get("step", -1) + 1
-    origin = Origin(saved.checkpoint["id"], ns, step, dict(kept))
+    origin = Origin(saved.checkpoint["id"], req, step, dict(kept))
     old: list[Path] = []
     new: list[Path] = []
     for name, other in names.nodes.items():
@@ -317,7 +317,7 @@ def sign(session: Session, saved: Any = None, moved: Moved | None = None) -> Non
 def keep(session: Session) -> Program[None]:
     """Store a migrated checkpoint, with all that is recorded of the step's tasks."""
     state, pending = session.state, session.pending
-    tasks = prepare(session.plan, state, session.req.ns, session.req.limit)
+    tasks = prepare(session.plan, state, session.req, session.req.limit)
     handlers = [
         stand_in
         for task in tasks

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from towpath.constants import CONF, NS_SEP
 from towpath.step.project import Keys
 from towpath.step.state import Bump, State, next_int
+from towpath.step.tasks import Task
 
 # The mode in which a run tells that it stopped at a question, or goes on.
 LIFECYCLE: Final = "lifecycle"
 Chunk = tuple[tuple[str, ...], str, Any]
 Emit = Callable[[Chunk], None]
+NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def capable(saver: Any, what: str) -> bool:
@@ -25,7 +28,6 @@ def silence(_: Chunk) -> None:
     """The listener of a run that nobody listens to."""
 
 
-@dataclass(slots=True)
 class Request:
     """Everything a run needs to know, decided before it starts.
 
@@ -39,16 +41,18 @@ class Request:
     that subgraphs go on from, by namespace. `lease` is the right to write to the
     thread, which the outermost run `claims` and gives back; `on_busy` says what it
     does when another has it. `origin` stands in for a checkpoint id where there is
-    no saver. `state` and
+    no saver. Unless they are set, `ns` and `origin` are those of the task `around`,
+    made when something asks for them: they take a hash, and most nested runs
+    without a saver need neither. `state` and
     `stop` are set by the run for those who run under it; `spent` counts the
-    supersteps that nested runs took.
+    supersteps that nested runs took. Where each task is `watched`, the entry
+    node's is one of them.
     """
 
-    input: Any
-    keys: Keys
+    # Class attributes are the defaults: a run sets few of these, and most of
+    # them only when it has a saver or is nested.
     saver: Any = None
     thread_id: str | None = None
-    ns: str = ""
     pinned: str | None = None
     durability: Literal["sync", "async", "exit"] = "async"
     before: frozenset[str] | str = frozenset()
@@ -60,23 +64,39 @@ class Request:
     rewound: bool = False
     fork_base: str = ""
     fork_id: str = ""
-    forks: Mapping[str, str] = field(default_factory=dict)
-    answers: dict[str, Any] = field(default_factory=dict)
-    parents: Mapping[str, str] = field(default_factory=dict)
-    planned: Mapping[str, str] = field(default_factory=dict)
+    forks: Mapping[str, str] = NONE
+    answers: Mapping[str, Any] = NONE
+    parents: Mapping[str, str] = NONE
+    planned: Mapping[str, str] = NONE
     lease: Any = None
     claims: bool = False
     on_busy: Literal["wait", "reject", "fork"] = "wait"
-    origin: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = NONE
     control: Any = None
     cache: Any = None
-    bump: Bump = next_int
-    emit: Emit = silence
+    bump: Bump = staticmethod(next_int)
+    emit: Emit = staticmethod(silence)
     step_timeout: float | None = None
     state: State | None = None
     stop: int = 0
     spent: int = 0
+    watched: bool = False
+    around: Task | None = None
+
+    def __init__(self, input: Any, keys: Keys, **given: Any) -> None:
+        self.input = input
+        self.keys = keys
+        for name, value in given.items():
+            assert hasattr(Request, name), name
+            setattr(self, name, value)
+
+    @cached_property
+    def ns(self) -> str:
+        return "" if self.around is None else self.around.ns
+
+    @cached_property
+    def origin(self) -> str:
+        return "" if self.around is None else self.around.id
 
     @property
     def path(self) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def run(plan: Plan, req: Request) -> Program[Outcome]:
     session: Session | None = None
     try:
         session = yield from begin(plan, req)
-        first = session.state.step
+        first = session.state.step - session.entered
         status = yield from loop(session)
     except GeneratorExit:
         raise
@@ -88,7 +88,7 @@ def loop(session: Session) -> Program[Status]:
     retold = not (session.pending or session.reruns)
     launch = Launch(())  # one for all steps
     while True:
-        session.tasks = tasks = prepare(plan, state, req.ns, req.stop)
+        session.tasks = tasks = prepare(plan, state, req, req.stop)
         if tells:
             show_checkpoint(session)
         if not tasks or state.step > req.stop - req.spent:
@@ -117,7 +117,7 @@ def loop(session: Session) -> Program[Status]:
         if saver is not None:
             yield from session.commit("loop")
         if req.after and breaks(state, session.tasks, req.after):
-            session.tasks = prepare(plan, state, req.ns, req.stop)
+            session.tasks = prepare(plan, state, req, req.stop)
             session.tell_checkpoint()
             session.tell_breakpoint()
             return "interrupt_after"
@@ -250,7 +250,7 @@ def known(session: Session, values: Any) -> bool:
     keys, versions = session.req.keys, session.state.versions
     if isinstance(keys, str):
         return keys in versions or keys in values
-    return values is not session.state.values or any(key in versions for key in keys)
+    return values is not session.state.values or not versions.keys().isdisjoint(keys)
 
 
 def out_of_steps(session: Session) -> GraphRecursionError:

@@ -42,13 +42,15 @@ class Session:
 
     `pending` holds the writes recorded under the current checkpoint, by task
     id; `late` those that the next commit carries; `held` the checkpoint that
-    waits for the end of a run with durability "exit".
+    waits for the end of a run with durability "exit". `entered` counts the step
+    of the entry node, where it was taken together with the input.
     """
 
     __slots__ = (
         "atomic",
         "broken",
         "config",
+        "entered",
         "fading",
         "failures",
         "halted",
@@ -78,11 +80,12 @@ class Session:
         self.req = req
         self.state = state
         self.saver = req.saver
-        self.atomic = capable(self.saver, "atomic_commit")
+        self.atomic = self.saver is not None and capable(self.saver, "atomic_commit")
         self.how: Any = "wait" if req.durability == "sync" else "behind"
-        self.ns = req.path
+        self.ns = req.path if req.modes else ()
         self.tells = req.modes
         self.mute = False
+        self.entered = 0
         self.pending: dict[str, list[Write]] = {}
         self.reruns = False
         self.late: list[tuple[str, str, Sequence[Write]]] = []
@@ -99,7 +102,7 @@ class Session:
         self.metadata: Mapping[str, Any] = {}
         # Keys that a later step may empty: the output is what was last seen.
         keys = (req.keys,) if isinstance(req.keys, str) else req.keys
-        self.fading = not plan.ticking.isdisjoint(keys)
+        self.fading = bool(plan.ticking) and not plan.ticking.isdisjoint(keys)
         self.last: Any = MISSING
 
     @property
@@ -348,7 +351,12 @@ class Session:
     def tell_lifecycle(self, what: str, status: str) -> None:
         """Tell that the run stops here, or goes on from here."""
         if LIFECYCLE in self.tells:
-            told = (what, status, self.state.id, tuple(self.interrupts))
+            told = (
+                what,
+                status,
+                self.state.id or self.req.origin,
+                tuple(self.interrupts),
+            )
             self.tell(LIFECYCLE, told)
 
     def tell_breakpoint(self) -> None:

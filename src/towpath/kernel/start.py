@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.constants import CONF, INPUT, INTERRUPT, NULL_TASK_ID, RESUME, START
+from towpath.constants import CONF, INPUT, INTERRUPT, NULL_TASK_ID, PULL, RESUME, START
 from towpath.errors import (
     EmptyInputError,
     NothingToResumeError,
@@ -50,7 +50,6 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
     saved, rewound = (yield from load(req)) if req.saver else (None, False)
     if saved is None:
         state = open_state(plan, bump=req.bump)
-        state.id = "" if req.saver else req.origin
         req.state = state
         session = Session(plan, req, state)
         sign(session)
@@ -120,7 +119,7 @@ def parent_id(saved: Any) -> str | None:
 
 def outside_task(req: Request, state: State, writes: Sequence[Write]) -> Task:
     """What the outside writes to the state, in the form of a task."""
-    task = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req.ns, state.step))
+    task = Task(OUTSIDE, (INPUT,), (), Origin(state.id, req, state.step))
     task.writes = list(writes)
     return task
 
@@ -283,6 +282,8 @@ def take_input(session: Session, discarded: Sequence[Task] = ()) -> Program[None
         )
     given = projected(plan, req.input) if req.nested else req.input
     given = isolate(given) if plan.semantics.isolate_state else given
+    if not discarded and enter(session, given):
+        return
     outside = outside_task(req, state, input_writes(plan, given))
     if session.saver is not None and plan.semantics.undeclared_keys == "error":
         check_input(plan, state, given)
@@ -291,6 +292,34 @@ def take_input(session: Session, discarded: Sequence[Task] = ()) -> Program[None
         yield from session.commit("input")
     else:
         state.step += 1
+
+
+def enter(session: Session, given: Any) -> bool:
+    """Take the input and the step of a bare entry node at once; whether that went.
+
+    Nothing can be seen of the two separately: nothing is stored or told of them,
+    no code of the user's runs between. Whatever is not the rule, and an input that
+    the state refuses, takes the two steps.
+    """
+    req, plan, state = session.req, session.plan, session.state
+    entry = plan.entry
+    if entry is None or session.saver is not None or session.tells or req.watched:
+        return False
+    if req.before or req.after or req.control.drain_reason is not None:
+        return False
+    state.step += 1
+    task = Task(entry, (PULL, START), entry.triggers, Origin(state.id, req, 0))
+    try:
+        task.writes = updates_of(plan, entry, given)
+    except Exception:
+        state.step -= 1
+        return False
+    task.writes.extend(entry.edges)
+    session.tasks = (task,)
+    apply(plan, state, session.tasks)
+    state.step += 1
+    session.entered = 1
+    return True
 
 
 def check_input(plan: Plan, state: State, given: Any) -> None:
@@ -345,7 +374,7 @@ def new_input(session: Session, *, rewound: bool) -> Program[None]:
     """
     plan, state, req = session.plan, session.state, session.req
     session.stop = state.step + req.limit + 1
-    discarded = prepare(plan, state, req.ns, session.stop)
+    discarded = prepare(plan, state, req, session.stop)
     for task in discarded:
         task.error = None
         if not rewound and task.name != START:
@@ -421,7 +450,7 @@ def branch_off(session: Session, answers: Mapping[str, Any]) -> Program[None]:
     state, req = session.state, session.req
     kept: dict[str, list[Write]] = {}
     if answers or req.forks:
-        tasks = prepare(session.plan, state, req.ns, session.stop)
+        tasks = prepare(session.plan, state, req, session.stop)
         state.carried = kept_ids(tasks)
         for task_id_, asked in asked_ever(session.pending).items():
             kept[task_id_] = [(INTERRUPT, list(asked))]

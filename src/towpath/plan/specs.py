@@ -117,11 +117,12 @@ class Plan:
     """A compiled graph as plain tables.
 
     `signals` are the channels that only wake a node, that in `wakes`: written,
-    they are on for one step, and no key of the state shows them. A run keeps
-    objects of the other channels, its `cells`; `openers` are those of them that
-    nodes listen to. `plain` are the keys without a reducer, which hold the one
-    value written. `copied` are the types of containers that are kept apart under
-    `isolate_state`: none without it.
+    they are on for one step, and no key of the state shows them. `plain` are the
+    keys without a reducer, which hold the one value written. A run keeps objects
+    of the other channels, its `cells`; those of them that may hold something
+    before anything is written are `early`. `openers` are the channels that nodes
+    listen to and that are no signals. `copied` are the types of containers that are
+    kept apart under `isolate_state`: none without it.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Plan:
     wakes: Mapping[str, NodeSpec] = field(default_factory=dict)
     openers: frozenset[str] = frozenset()
     cells: Mapping[str, BaseChannel[Any, Any, Any]] = field(default_factory=dict)
+    early: tuple[str, ...] = ()
     plain: frozenset[str] = frozenset()
     untracked: frozenset[str] = frozenset()
     unsure: frozenset[str] = frozenset()
@@ -157,6 +159,8 @@ class Plan:
     output_schema: Any = None
     debug: bool = False
     input_channel: str = "__start__"
+    # The entry node, where it does nothing but pass the input on.
+    entry: NodeSpec | None = None
     # Graphs that were seen to be called inside a node's body, by node: the one
     # thing that is learnt while running, so that their state can be shown.
     called: dict[str, Any] = field(default_factory=dict)

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from towpath.channels.base import BaseChannel
 from towpath.channels.ephemeral_value import EphemeralValue
-from towpath.channels.last_value import LastValue
+from towpath.channels.last_value import LastValue, LastValueAfterFinish
+from towpath.channels.named_barrier_value import (
+    NamedBarrierValue,
+    NamedBarrierValueAfterFinish,
+)
+from towpath.channels.topic import Topic
 from towpath.channels.untracked_value import UntrackedValue
+from towpath.constants import START
 from towpath.plan.specs import NodeSpec
+
+EMPTY_AT_FIRST: Final = frozenset(
+    {
+        EphemeralValue,
+        LastValueAfterFinish,
+        NamedBarrierValue,
+        NamedBarrierValueAfterFinish,
+        Topic,
+        UntrackedValue,
+    }
+)
+"""Kinds of channels that hold nothing, and have nothing to do, until written."""
 
 
 def tables(
@@ -29,6 +47,9 @@ def tables(
         for key, channel in channels.items()
         if type(channel) is EphemeralValue and not channel.guard and key not in keys
     )
+    entry = nodes.get(START)
+    plain = frozenset(k for k in keys if kinds.get(k) is LastValue)
+    cells = {k: c for k, c in channels.items() if k not in signals and k not in plain}
     return {
         "listeners": {key: tuple(names) for key, names in listeners.items()},
         "ticking": frozenset(
@@ -51,10 +72,16 @@ def tables(
             for name in names
         },
         "openers": frozenset(listeners) - signals,
-        "cells": {k: channel for k, channel in channels.items() if k not in signals},
+        "entry": entry if entry and not (entry.action or entry.branches) else None,
+        "cells": cells,
         "adding": frozenset(key for key, channel in channels.items() if channel.adds),
+        "early": tuple(
+            k
+            for k in cells
+            if (k in keys or kinds[k].ticks) and kinds[k] not in EMPTY_AT_FIRST
+        ),
         "unsure": frozenset(
             key for key, channel in channels.items() if not channel.folds_purely
         ),
-        "plain": frozenset(k for k in keys if kinds.get(k) is LastValue),
+        "plain": plain,
     }

@@ -88,7 +88,8 @@ class Format:
     @property
     def passed(self) -> frozenset[str]:
         """The modes in which subgraphs are heard through this run."""
-        return self.modes if self.subgraphs else self.modes & self.inner
+        passed = self.modes if self.subgraphs else self.modes & self.inner
+        return passed if self.listeners is None else passed | MODE
 
     def shape(self, chunk: Chunk) -> Any:
         ns, mode, payload = chunk

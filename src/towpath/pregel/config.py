@@ -99,6 +99,8 @@ def limit_of(config: Mapping[str, Any], default: int) -> int:
     Raises:
         InvalidConfigError: it is not a positive number (TP-610).
     """
+    if not config:
+        return default
     limit = config.get("recursion_limit", default)
     if not isinstance(limit, int) or limit < 1:
         raise InvalidConfigError(

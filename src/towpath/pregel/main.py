@@ -232,7 +232,7 @@ class Pregel(
         options = Options(
             context, stream_mode, print_mode, output_keys, interrupt_before,
             interrupt_after, durability, control, version=version,
-            **extras("invoke", kwargs),
+            **(extras("invoke", kwargs) if kwargs else kwargs),
         )  # fmt: skip
         return run(self, input, config, options)
 
@@ -256,7 +256,7 @@ class Pregel(
         options = Options(
             context, stream_mode, print_mode, output_keys, interrupt_before,
             interrupt_after, durability, control, version=version,
-            **extras("ainvoke", kwargs),
+            **(extras("ainvoke", kwargs) if kwargs else kwargs),
         )  # fmt: skip
         return await arun(self, input, config, options)
 
@@ -293,7 +293,7 @@ class Pregel(
         options = Options(
             context, stream_mode, print_mode, output_keys, interrupt_before,
             interrupt_after, durability, control, subgraphs, debug, version,
-            **extras("stream", kwargs),
+            **(extras("stream", kwargs) if kwargs else kwargs),
         )  # fmt: skip
         return stream_run(prepare_run(self, input, config, options, streams=True))
 
@@ -319,7 +319,7 @@ class Pregel(
         options = Options(
             context, stream_mode, print_mode, output_keys, interrupt_before,
             interrupt_after, durability, control, subgraphs, debug, version,
-            **extras("astream", kwargs),
+            **(extras("astream", kwargs) if kwargs else kwargs),
         )  # fmt: skip
         return astream_run(prepare_run(self, input, config, options, streams=True))
 

@@ -26,11 +26,11 @@ from towpath.pregel.chunks import Format, modes_of
 from towpath.pregel.claims import claim_thread
 from towpath.pregel.config import InvalidConfigError, limit_of, merge
 from towpath.pregel.debug import EXCLUDED_METADATA_KEYS
-from towpath.pregel.lifecycle import MODE, Listeners, listeners_of
+from towpath.pregel.lifecycle import Listeners, listeners_of
 from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.schema import shape_of
-from towpath.step.tasks import lasting_ns
+from towpath.step.tasks import Task, lasting_ns
 from towpath.warnings import LangGraphDeprecatedSinceV10
 
 SERIAL: Final = itertools.count(1)
@@ -60,10 +60,12 @@ class Options:
         Raises:
             InvalidConfigError: an option that does not exist (TP-610).
         """
-        choice("durability", self.durability, (None, "sync", "async", "exit"))
-        if self.durability is None and self.during is not None:
+        if self.durability is not None:
+            choice("durability", self.durability, ("sync", "async", "exit"))
+        elif self.during is not None:
             self.durability = "async" if self.during else "exit"
-        choice("version", self.version, ("v1", "v2"))
+        if self.version != "v1":
+            choice("version", self.version, ("v1", "v2"))
 
 
 def extras(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,7 +96,7 @@ def choice(name: str, given: Any, known: tuple[Any, ...]) -> None:
     if given not in known:
         raise InvalidConfigError(
             f"there is no {name} {given!r}",
-            hint=nearest(given, [k for k in known if k]) or f"one of {known}",
+            hint=nearest(given, known) or f"one of {known}",
         )
 
 
@@ -125,36 +127,30 @@ def prepare_run(
     parent = current.get()
     parent = parent if isinstance(parent, TaskContext) else None
     merged = around(parent)
-    if parent is None or graph.config or config:
+    if graph.config or config or (merged and parent is None):
         merged = merge(graph.config, merged, config)
     plan = graph.plan_of_graph
-    listeners = listeners_of(merged) if parent is None else None
+    listeners = listeners_of(merged) if parent is None and merged else None
     format_ = format_of(graph, options, listeners, streams=streams)
-    outer = frozenset() if parent is None else parent.scope.inner_modes
-    request = Request(
-        input,
-        output_keys(graph, options, streams=streams),
-        modes=format_.heard | outer,
-        before=stops(options.interrupt_before, plan.interrupt_before, plan),
-        after=stops(options.interrupt_after, plan.interrupt_after, plan),
-        limit=limit_of(merged, plan.semantics.recursion_limit),
-        durability=options.durability
-        or (merged.get(CONF) or {}).get(DURABILITY)
-        or "async",
-        control=options.control
-        or (parent and parent.scope.req.control)
-        or RunControl(),
-        cache=graph.cache or (parent and parent.scope.req.cache),
-        step_timeout=graph.step_timeout,
-    )
+    request = Request(input, output_keys(graph, options, streams=streams))
+    request.modes = format_.heard
+    request.before = stops(options.interrupt_before, plan.interrupt_before, plan)
+    request.after = stops(options.interrupt_after, plan.interrupt_after, plan)
+    request.limit = limit_of(merged, plan.semantics.recursion_limit)
+    conf = merged.get(CONF)
+    stored_how = options.durability or (conf and conf.get(DURABILITY))
+    request.durability = stored_how or "async"
+    request.control = options.control
+    request.cache = graph.cache
+    request.step_timeout = graph.step_timeout
     if parent is None:
         place_root(graph, request, merged)
     else:
         place_nested(graph, request, parent, config, options)
-    claim_thread(request, parent.scope if parent else None, plan.semantics)
-    if request.modes:
-        format_.own = request.path
+    if request.control is None:
+        request.control = RunControl()
     if request.saver is not None:
+        claim_thread(request, parent.scope if parent else None, plan.semantics)
         request.bump = bump_of(request.saver)
         around_it = {} if parent is None else parent.scope.req.metadata
         request.metadata = {**around_it, **stored_metadata(plan, merged)}
@@ -171,30 +167,25 @@ def scope_of(
     parent: TaskContext | None,
 ) -> RunScope:
     """What the tasks of the run share."""
-    scope = RunScope(
-        graph.plan_of_graph,
-        request,
-        config,
-        context=context_of(graph, options, parent),
-        store=graph.store or (parent.store if parent else None),
-        live=needs_threads(graph, format_),
-        inner_modes=format_.passed,
-    )
-    if format_.listeners is not None:
-        scope.inner_modes |= MODE
+    scope = RunScope(graph.plan_of_graph, request, config, store=graph.store)
+    if options.context is not None:
+        scope.context = context_of(graph, options.context)
+    if format_ is not SILENT:
+        format_.own = request.path
+        scope.listen(live=needs_threads(graph, format_), inner=format_.passed)
     if parent is not None:
-        scope.inner_modes |= parent.scope.inner_modes
-        scope.drivers = parent.scope.drivers
-        scope.outer = parent.scope
+        scope.hang_under(parent.scope)
     scope.trace = trace_of(scope)
     if options.debug is not None:
         scope.debug = options.debug
     scope.bare = scope.trace is None and not scope.debug
+    request.watched = scope.trace is not None
     return scope
 
 
 DURABILITY: Final = "__pregel_durability"
-NO_MODES: Final[frozenset[str]] = frozenset()
+SILENT: Final = Format(frozenset(), single=True, subgraphs=False, version="v1")
+"""What a caller wants who only waits for the end; shared, and never changed."""
 
 
 def around(parent: TaskContext | None) -> Mapping[str, Any]:
@@ -204,7 +195,7 @@ def around(parent: TaskContext | None) -> Mapping[str, Any]:
         return outer
     scope = parent.scope
     if scope.handed_down is None:
-        scope.handed_down = inherited(scope.config)
+        scope.handed_down = inherited(scope.config) if scope.config else {}
     if not outer:
         return scope.handed_down
     return {**scope.handed_down, "callbacks": outer.get("callbacks")}
@@ -231,7 +222,7 @@ def format_of(
     """What the caller listens to."""
     mode = options.stream_mode
     if not (streams or listeners or options.print_mode or options.version == "v2"):
-        return Format(NO_MODES, single=True, subgraphs=False, version="v1")
+        return SILENT
     if not streams:
         asked: tuple[str, ...] = ()
     else:
@@ -300,14 +291,14 @@ def place_root(graph: Graph, request: Request, config: Mapping[str, Any]) -> Non
             be resumed from, or no thread to keep the state under.
     """
     conf = config.get(CONF) or {}
-    saver = conf.get("__pregel_checkpointer") or graph.checkpointer
+    saver = (conf and conf.get("__pregel_checkpointer")) or graph.checkpointer
     if saver is True:
         raise NoCheckpointerError(
             "checkpointer=True only means something for a subgraph",
             hint="give the outer graph a checkpointer",
         )
-    request.origin = f"{PROCESS}-{next(SERIAL)}"
     if not saver:
+        request.origin = f"{PROCESS}-{next(SERIAL)}"
         refuse_unsaved_stops(graph, request)
         return
     thread = conf.get("thread_id")
@@ -351,18 +342,20 @@ def place_nested(
     """Where a run inside a task keeps its state, and what it takes over."""
     outer, task = parent.scope.req, parent.task
     own = (config or {}).get(CONF) or {}
-    request.origin = task.id
+    request.around = task
     request.durability = options.durability or outer.durability
     request.nested = True
+    request.modes |= parent.scope.inner_modes
+    request.control = request.control or outer.control
+    request.cache = request.cache or outer.cache
     request.rewound = outer.rewound
     request.fork_base, request.fork_id = outer.fork_base, outer.fork_id
     request.forks = outer.forks
     request.answers = outer.answers
     request.thread_id = outer.thread_id
-    request.ns = child_ns(graph, parent)
-    request.pinned = outer.forks.get(request.ns)
-    request.parents = {**outer.parents, outer.ns: task.origin.checkpoint_id}
-    request.planned = {**outer.planned, outer.ns: task.origin.since}
+    number_call(graph, request, parent)
+    if outer.forks:
+        request.pinned = outer.forks.get(request.ns)
     if graph.plan_of_graph.semantics.shared_limit and outer.state is not None:
         left = outer.stop - outer.spent - outer.state.step
         request.limit = max(1, min(request.limit, left))
@@ -374,11 +367,13 @@ def place_nested(
         # no subgraph of this one.
         request.ns = own.get("checkpoint_ns") or ""
         request.pinned = own.get("checkpoint_id")
-        request.parents = {}
         request.nested = request.rewound = False
         request.answers = {}
         request.thread_id = str(own["thread_id"])
     request.saver = saver or None
+    if request.saver is not None and request.nested:
+        request.parents = above(parent.scope, task, "checkpoint_id")
+        request.planned = above(parent.scope, task, "since")
     if request.saver is not None and request.thread_id is None:
         thread = own.get("thread_id")
         request.thread_id = None if thread is None else str(thread)
@@ -392,20 +387,31 @@ def place_nested(
         refuse_unsaved_stops(graph, request)
 
 
-def child_ns(graph: Graph, parent: TaskContext) -> str:
-    """The namespace of a graph called inside a task.
+def above(scope: RunScope, task: Task, which: str) -> dict[str, str]:
+    """The checkpoints that a run inside a task hangs under, by namespace.
 
-    It is the task's; a further call in the same task gets a number after it.
-    A graph that keeps its state across calls is found without the task's id.
+    `which` names the attribute of `Origin` that tells them.
+    """
+    req, outer = scope.req, scope.outer
+    nested = req.around if req.nested else None
+    further = above(outer, nested, which) if outer is not None and nested else {}
+    return {**further, req.ns: getattr(task.origin, which)}
+
+
+def number_call(graph: Graph, request: Request, parent: TaskContext) -> None:
+    """Give a graph called inside a task its namespace, where it is not the task's.
+
+    A further call in the same task gets a number after it. A graph that keeps
+    its state across calls is found without the task's id.
     """
     task = parent.task
-    ns = task.ns
     if task.spec.action is None or task.spec.action.graph is not graph:
         parent.scope.plan.called[task.name] = graph
         task.calls += 1
         if task.calls > 1:
-            ns = f"{ns}{NS_SEP}{task.calls - 1}"
-    return lasting_ns(ns) if graph.checkpointer is True else ns
+            request.ns = f"{task.ns}{NS_SEP}{task.calls - 1}"
+    if graph.checkpointer is True:
+        request.ns = lasting_ns(request.ns)
 
 
 def stored_metadata(plan: Plan, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -422,11 +428,8 @@ def stored_metadata(plan: Plan, config: Mapping[str, Any]) -> dict[str, Any]:
     return stored
 
 
-def context_of(graph: Graph, options: Options, parent: TaskContext | None) -> Any:
+def context_of(graph: Graph, context: Any) -> Any:
     """The run's context, in the form of its schema where that is a class."""
-    context = options.context
-    if context is None:
-        return None if parent is None else parent.scope.context
     schema = graph.context_schema
     if isinstance(context, dict) and isinstance(schema, type) and makes(schema):
         return schema(**context)

@@ -15,7 +15,7 @@ from typing import Any
 from towpath.constants import MISSING
 from towpath.errors import ConcurrentUpdateError
 from towpath.plan import Plan
-from towpath.step.state import State, mirror
+from towpath.step.state import State, hold, mirror
 from towpath.step.tasks import Task, in_fold_order
 
 
@@ -101,18 +101,18 @@ def fold(
 ) -> set[str]:
     """Give every written channel its writes; the ones that changed come back."""
     updated: set[str] = set()
-    channels, plain = state.channels, plan.plain
+    values, containers = state.values, state.containers
+    cells, plain, copied = plan.cells, plan.plain, plan.copied
     for name, writes in grouped.items():
-        # What nearly every write is for is set as its `update` would set it,
-        # without the call.
+        # What nearly every write is for: a plain key, written once.
         value = writes[0]
         if name in plain and len(writes) == 1 and value is not MISSING:
-            channels[name].value = state.values[name] = value  # type: ignore[attr-defined]
-            if type(value) in plan.copied:
-                state.containers.add(name)
-            elif name in state.containers:
-                state.containers.discard(name)
-        elif name not in channels or not fold_into(
+            values[name] = value
+            if type(value) in copied:
+                containers.add(name)
+            elif name in containers:
+                containers.discard(name)
+        elif not (name in cells or name in plain) or not fold_into(
             plan, state, name, writes, tasks, version
         ):
             continue
@@ -130,7 +130,9 @@ def fold_into(
     version: Any,
 ) -> bool:
     """Give a channel its writes; whether it changed and now has a value."""
-    channel = state.channels[name]
+    # A plain key has no channel; one made of its value refuses several writes.
+    plain = name in plan.plain
+    channel = plan.channels[name].copy() if plain else state.channels[name]
     try:
         changed = channel.update(writes)
     except ConcurrentUpdateError as error:
@@ -140,7 +142,9 @@ def fold_into(
         raise
     if not changed:
         return False
-    if name in plan.key_set:
+    if plain:
+        shown = hold(plan, state, name, channel.checkpoint())
+    elif name in plan.key_set:
         shown = mirror(plan, state, name)
     else:
         shown = channel.is_available()

@@ -16,12 +16,12 @@ from towpath.errors import UnknownNodeError, nearest
 from towpath.plan import NodeSpec, Plan, Scratchpad, View
 from towpath.step.isolate import isolate
 from towpath.step.state import State
-from towpath.step.tasks import Origin, Task
+from towpath.step.tasks import Origin, Place, Task
 
 
-def prepare(plan: Plan, state: State, ns: str, stop: int) -> list[Task]:
+def prepare(plan: Plan, state: State, place: Place, stop: int) -> list[Task]:
     """Plan the next superstep; an empty list means that nothing is ready."""
-    origin = Origin(state.id, ns, state.step, state.carried)
+    origin = Origin(state.id, place, state.step, state.carried)
     tasks = pushed(plan, state, origin) if TASKS in state.live else []
     pad = Scratchpad(state.step, stop) if plan.managed else None
     for spec in ready(plan, state):
@@ -57,6 +57,9 @@ def due(plan: Plan, state: State, spec: NodeSpec) -> bool:
             continue
         if trigger in plan.signals:
             if trigger in state.on:
+                return True
+        elif trigger in plan.plain:
+            if trigger in state.values:
                 return True
         elif state.channels[trigger].is_available():
             return True

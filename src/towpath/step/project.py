@@ -20,8 +20,6 @@ def output(values: Mapping[str, Any], keys: Keys) -> Any:
     """The values of these keys; a lone key (root state) gives its bare value."""
     if isinstance(keys, str):
         return values.get(keys)
-    if len(keys) == len(values) and all(key in values for key in keys):
-        return {key: values[key] for key in keys}
     return {key: values[key] for key in keys if key in values}
 
 

@@ -2,8 +2,10 @@
 
 A `State` holds the live channels with their versions, what each node has
 seen, and a mirror of the readable values, so that a node's input costs one
-dict copy and not one call per channel. It is opened from a stored checkpoint
-and turned back into one; `step.apply` is the only place that changes it.
+dict copy and not one call per channel. A plain key is its value and has no
+channel; other channels are made when the run comes to them. A state is opened
+from a stored checkpoint and turned back into one; `step.apply` is the only place
+that changes it.
 """
 
 from __future__ import annotations
@@ -26,6 +28,19 @@ Bump = Callable[[Version | None, None], Version]
 def next_int(current: int | None, _: None = None) -> int:
     """Versions of our own savers: 1, 2, 3."""
     return 1 if current is None else current + 1
+
+
+class Cells(dict[str, BaseChannel[Any, Any, Any]]):
+    """The channels of a run by name, each made empty when it is first needed."""
+
+    __slots__ = ("declared",)
+
+    def __init__(self, declared: Mapping[str, BaseChannel[Any, Any, Any]]) -> None:
+        self.declared = declared
+
+    def __missing__(self, name: str) -> BaseChannel[Any, Any, Any]:
+        channel = self[name] = self.declared[name].from_checkpoint(MISSING)
+        return channel
 
 
 class State:
@@ -60,9 +75,7 @@ class State:
         "written",
     )
 
-    def __init__(
-        self, channels: dict[str, BaseChannel[Any, Any, Any]], step: int, bump: Bump
-    ) -> None:
+    def __init__(self, channels: Cells, step: int, bump: Bump) -> None:
         self.channels = channels
         self.step = step
         self.bump = bump
@@ -89,34 +102,51 @@ def open_state(
     bump: Bump = next_int,
 ) -> State:
     """Open the state that a checkpoint holds, or the empty one."""
-    stored = checkpoint["channel_values"] if checkpoint else {}
-    channels = {
-        name: channel.from_checkpoint(stored.get(name, MISSING))
-        for name, channel in plan.cells.items()
-    }
-    state = State(channels, step, bump)
+    state = State(Cells(plan.cells), step, bump)
+    channels = state.channels
     if checkpoint:
+        stored = checkpoint["channel_values"]
+        for name, channel in plan.cells.items():
+            channels[name] = channel.from_checkpoint(stored.get(name, MISSING))
         state.id = checkpoint["id"]
         state.versions = dict(checkpoint["channel_versions"])
         state.seen = {k: dict(v) for k, v in checkpoint["versions_seen"].items()}
         state.top = max(state.versions.values(), default=None)
         state.stored = {k: v for k, v in stored.items() if k in plan.channels}
         state.on = {name for name in plan.signals if name in stored}
-    for name in plan.keys:
+        for name in plan.keys:
+            if name in plan.plain:
+                hold(plan, state, name, stored.get(name, MISSING))
+            else:
+                mirror(plan, state, name)
+        live = [name for name in plan.ticking if channels[name].is_available()]
+        state.live.update(live)
+        return state
+    for name in plan.early:
         if channels[name].is_available():
-            mirror(plan, state, name)
-    state.live = {name for name in plan.ticking if channels[name].is_available()}
+            if name in plan.key_set:
+                mirror(plan, state, name)
+            if name in plan.ticking:
+                state.live.add(name)
     return state
 
 
 def mirror(plan: Plan, state: State, name: str) -> bool:
     """Bring the readable value of one channel up to date; whether it has one."""
     try:
-        value = state.values[name] = state.channels[name].get()
+        value = state.channels[name].get()
     except EmptyChannelError:
+        value = MISSING
+    return hold(plan, state, name, value)
+
+
+def hold(plan: Plan, state: State, name: str, value: Any) -> bool:
+    """Make this the readable value of a key, or let it have none; whether it has."""
+    if value is MISSING:
         state.values.pop(name, None)
         state.containers.discard(name)
         return False
+    state.values[name] = value
     if type(value) in plan.copied:
         state.containers.add(name)
     elif name in state.containers:
@@ -130,6 +160,8 @@ def to_checkpoint(state: State) -> dict[str, Any]:
     for name in state.changed:
         if name in channels:
             value = channels[name].checkpoint()
+        elif name in state.values:  # a plain key
+            value = state.values[name]
         else:
             value = None if name in state.on else MISSING
         if value is MISSING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from towpath.constants import MISSING, NS_END, NS_SEP, PULL, PUSH
 from towpath.errors import NodeError
@@ -90,8 +90,8 @@ class Task:
     @property
     def ns(self) -> str:
         """The namespace of what this task runs inside itself."""
-        own = named_id(self.origin, self.name, self.path)
-        return f"{self.origin.ns}{NS_SEP}{own}" if self.origin.ns else own
+        own, ns = named_id(self.origin, self.name, self.path), self.origin.ns
+        return f"{ns}{NS_SEP}{own}" if ns else own
 
     def renewed(self) -> Task:
         """The same task for another attempt, when this one was abandoned.
@@ -137,6 +137,18 @@ class Task:
         return (PULLED, self.name)
 
 
+class Place(Protocol):
+    """Where a run stands; what is made of it is made when something asks."""
+
+    @property
+    def ns(self) -> str:
+        """The namespace of a nested run."""
+
+    @property
+    def origin(self) -> str:
+        """What stands in for the id of a checkpoint in a run without a saver."""
+
+
 class Origin:
     """Where tasks of one step come from: checkpoint, namespace, step.
 
@@ -144,15 +156,23 @@ class Origin:
     before, each with the name that its node had then; and that checkpoint.
     """
 
-    __slots__ = ("carried", "checkpoint_id", "ns", "step")
+    __slots__ = ("carried", "id", "place", "step")
 
-    def __init__(
-        self, checkpoint_id: str, ns: str, step: int, carried: Any = None
-    ) -> None:
-        self.checkpoint_id = checkpoint_id
-        self.ns = ns
+    def __init__(self, id: str, place: Place, step: int, carried: Any = None) -> None:
+        self.id = id
+        self.place = place
         self.step = step
         self.carried = carried
+
+    @property
+    def checkpoint_id(self) -> str:
+        """The checkpoint that the step was planned on, or what stands in for it."""
+        return self.id or self.place.origin
+
+    @property
+    def ns(self) -> str:
+        """The namespace of the run."""
+        return self.place.ns
 
     def task_id(self, name: str, path: Path) -> str:
         if self.carried and (kept := self.carried.get(path_key(path))):

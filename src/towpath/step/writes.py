@@ -277,7 +277,8 @@ def looked_ahead(plan: Plan, state: State, writes: Sequence[Write]) -> dict[str,
             value = several[0]
             ahead[name] = value.copy() if type(value) in plan.copied else value
         else:
-            ahead[name] = state.channels[name].ahead(several)
+            cells = plan.channels if name in plan.plain else state.channels
+            ahead[name] = cells[name].ahead(several)
     return ahead
 
 
