@@ -49,7 +49,7 @@ def store(request, tmp_path):
         saver = InMemorySaver()
 
         def expire_in_memory():
-            for lease in saver._leases.values():
+            for lease in saver._leases._held.values():
                 lease.end()  # in one process, the run is there or it is not
 
         return Store(lambda: saver, expire_in_memory)
