@@ -419,3 +419,24 @@ def test_a_copy_has_a_container_of_its_own() -> None:
     channel = BinaryOperatorAggregate(list, extend).from_checkpoint(["a"])
     channel.copy().update([["b"]])
     assert ["a"] == channel.get()
+
+
+def test_a_fold_does_not_change_a_list_that_somebody_holds() -> None:
+    channel = BinaryOperatorAggregate(list, operator.add)
+    channel.update([[1]])
+    held = channel.get()
+
+    channel.update([[2], [3]])
+
+    assert ([1], [1, 2, 3]) == (held, channel.get())
+
+
+def test_a_list_that_nobody_else_holds_grows_in_place() -> None:
+    """A chat's history is not copied for every message."""
+    channel = BinaryOperatorAggregate(list, operator.add)
+    channel.update([[1]])
+    before = id(channel.get())
+
+    channel.update([[2]])
+
+    assert before == id(channel.get())

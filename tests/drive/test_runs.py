@@ -5,14 +5,22 @@ from __future__ import annotations
 import asyncio
 import operator
 import threading
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Annotated, Any, TypedDict
 
 import pytest
 
 from towpath.checkpoint.memory import InMemorySaver
-from towpath.errors import ColourError, NodeTimeoutError, StepTimeoutError
+from towpath.errors import (
+    ColourError,
+    GraphDrained,
+    NodeTimeoutError,
+    StepTimeoutError,
+)
 from towpath.graph import START, StateGraph
+from towpath.runtime import RunControl
+from towpath.semantics import LANGGRAPH, NATIVE, Semantics
 from towpath.types import RetryPolicy, Send, TimeoutPolicy, interrupt
 
 from .colours import THREAD, Calls, Colour, Diary, Loop, Simulated, Sync, turns
@@ -252,6 +260,48 @@ def test_running_siblings_end_before_a_storage_failure_is_raised(
         colour.invoke(graph, {"log": []}, THREAD, durability="sync")
 
     colour.nothing_runs()
+
+
+@pytest.mark.parametrize("semantics", [NATIVE, LANGGRAPH], ids=["native", "peer"])
+def test_what_a_node_kept_of_the_state_stays_as_it_was(
+    colour: Colour, semantics: Semantics
+) -> None:
+    kept: list[Any] = []
+
+    def keep(state: State) -> State:
+        kept.append(state["log"])
+        return {"log": ["more"]}
+
+    node = colour.node(keep)
+    graph = chain(colour, Calls(), "a", "b", "c", a=node, b=node, c=node)
+
+    colour.invoke(graph.compile(semantics=semantics), {"log": ["in"]})
+
+    assert [["in"], ["in", "more"], ["in", "more", "more"]] == kept
+
+
+def test_a_run_that_is_told_to_stop_before_it_starts_runs_no_node(
+    colour: Colour,
+) -> None:
+    calls, control = Calls(), RunControl()
+    control.request_drain("soon")
+
+    with pytest.raises(GraphDrained):
+        colour.invoke(chain(colour, calls, "a").compile(), {"log": []}, control=control)
+
+    assert not calls.count
+
+
+def test_async_nodes_beside_each_other_can_limit_their_own_waits() -> None:
+    async def node(state: State) -> State:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0):
+                await asyncio.Event().wait()
+        return {"log": ["over"]}
+
+    graph = fan(Loop(), Calls(), "a", "b", a=node, b=node).compile()
+
+    assert ["over", "over"] == Loop().invoke(graph, {"log": []})["log"]
 
 
 # -- stopping ---------------------------------------------------------------------

@@ -374,6 +374,43 @@ async def run_async(scope: RunScope, task: Task, hop: Hop) -> Task:
     return task
 
 
+def is_direct(scope: RunScope, task: Task) -> bool:
+    """Whether `direct_attempt` is the whole of this attempt."""
+    return task.spec.direct and scope.bare and task.output is MISSING
+
+
+async def direct_attempt(
+    scope: RunScope, task: Task, context: TaskContext, ctx: Context | None = None
+) -> Task:
+    """The same for an async function of the state, without branches.
+
+    It is awaited in `ctx`; without one, the asyncio task that runs this has the
+    attempt's own context.
+    """
+    spec = task.spec
+    try:
+        if task.error is not None:
+            raise task.error  # noqa: TRY301 - reading the input failed
+        try:
+            if ctx is None:
+                output = await spec.acall(task.input)
+            else:
+                output = await in_context(ctx, ctx.run(spec.acall, task.input))
+        except ParentCommand as error:
+            output = for_here(scope, error)
+        if type(output) not in PLAIN and is_runnable(output):
+            own = copy_context() if ctx is None else ctx.copy()
+            output = await in_context(own, own.run(output.ainvoke, task.input))
+        writes = node_writes(scope, task, context, output)
+        writes.extend(spec.edges)
+        task.writes = writes
+    except BaseException as error:
+        caught(task, context, cancelled_by_node(task, error))
+    if context.question is not None or context.refused is not None:
+        swallowed(task, context)
+    return task
+
+
 def cancelled_by_node(task: Task, error: BaseException) -> BaseException:
     """Tell a node that cancelled itself from a run that is being cancelled."""
     if isinstance(error, asyncio.CancelledError):

@@ -39,29 +39,23 @@ class RunScope:
     `alone` that nothing has to happen beside a lone task without a time limit.
     """
 
-    __slots__ = (
-        "alone",
-        "ambient",
-        "backlog",
-        "bare",
-        "base",
-        "closed",
-        "config",
-        "context",
-        "debug",
-        "drivers",
-        "emit",
-        "handed_down",
-        "heard",
-        "inner_modes",
-        "live",
-        "outer",
-        "plan",
-        "req",
-        "run_id",
-        "store",
-        "trace",
-    )
+    # Class attributes are the defaults: most runs never set most of these.
+    context: Any = None
+    live = False
+    inner_modes: frozenset[str] = frozenset()
+    """The modes in which runs inside this one are heard."""
+    base: Context | None = None
+    ambient: tuple[tuple[ContextVar[Any], Any], ...] = ()
+    closed = False
+    handed_down: Mapping[str, Any] | None = None
+    """What of the config goes to runs inside this one, once one has asked."""
+    backlog: Any = None
+    """What waits to be stored; nested runs share it, so that what is stored is
+    always the beginning of what was said to be."""
+    outer: RunScope | None = None
+    drivers: Any = None
+    """Who drives runs inside this one; None: the drivers of the process."""
+    trace: Any = None
 
     def __init__(
         self,
@@ -74,27 +68,11 @@ class RunScope:
         self.plan = plan
         self.req = req
         self.config = config
-        self.context: Any = None
         self.store = store
-        self.live = False
         self.alone = req.step_timeout is None
         self.emit = req.emit
         self.heard = req.modes
-        # The modes in which runs inside this one are heard.
-        self.inner_modes: frozenset[str] = frozenset()
-        self.base: Context | None = None
-        self.ambient: tuple[tuple[ContextVar[Any], Any], ...] = ()
-        self.closed = False
-        # What of the config goes to runs inside this one, once one has asked.
-        self.handed_down: Mapping[str, Any] | None = None
-        # What waits to be stored; nested runs share it, so that what is stored
-        # is always the beginning of what was said to be.
-        self.backlog: Any = None
-        self.outer: RunScope | None = None
-        # Who drives runs inside this one; None: the drivers of the process.
-        self.drivers: Any = None
         self.run_id = config.get("run_id")
-        self.trace: Any = None
         self.debug = plan.debug
         self.bare = not plan.debug
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from sys import getrefcount
 from typing import Any, ClassVar, Final, Generic, Self
 
 from towpath.channels.base import Value
@@ -43,6 +44,12 @@ def is_gentle(reducer: Callable[..., Any]) -> bool:
     A reducer says so of itself by an attribute `pure` that is True.
     """
     return reducer in _GENTLE or getattr(reducer, "pure", False) is True
+
+
+def _holders(cell: Any) -> int:
+    """How often the value of a cell is held, counted as `update` counts."""
+    value = cell.value
+    return getrefcount(value)
 
 
 class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
@@ -116,6 +123,16 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
             return False
         value = self.value
         fold = self.operator
+        if (
+            type(value) is list
+            and fold is operator.add
+            and getrefcount(value) == ALONE
+            and all(type(write) is list for write in values)
+        ):
+            # Nobody else holds the list, so nobody can tell it from a new one.
+            for write in values:
+                value.extend(write)  # type: ignore[arg-type]  # a list as well
+            return True
         for write in values:
             if isinstance(write, MARKED) and overwritten(write) is not MISSING:
                 self.value = single_overwrite(self.key, values)
@@ -134,3 +151,13 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
                 return super().ahead(values)
             value = self.operator(value, write)
         return value
+
+
+def _alone() -> int:
+    """How often the value of a cell is held by itself; versions of Python differ."""
+    cell: Cell[list[Any]] = Cell.__new__(BinaryOperatorAggregate)
+    cell.value = []
+    return _holders(cell)
+
+
+ALONE: Final = _alone()

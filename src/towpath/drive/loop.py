@@ -16,8 +16,8 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from towpath.call.attempt import run_async
-from towpath.call.scope import RunScope
+from towpath.call.attempt import direct_attempt, entered, is_direct, run_async
+from towpath.call.scope import RunScope, TaskContext
 from towpath.call.threads import Lanes
 from towpath.drive.common import (
     AGAIN,
@@ -93,13 +93,38 @@ class Backlog:
             raise self.error
 
 
+class Inbox:
+    """What came in; an `asyncio.Queue` costs more than the rest of a short task."""
+
+    __slots__ = ("items", "reader")
+
+    def __init__(self) -> None:
+        self.items: deque[Any] = deque()
+        self.reader: asyncio.Future[None] | None = None
+
+    def put(self, item: Any) -> None:
+        """Take an item, in the loop."""
+        self.items.append(item)
+        if self.reader is not None and not self.reader.done():
+            self.reader.set_result(None)
+
+    async def filled(self) -> None:
+        """Wait until there is an item; the driver is the only one who waits."""
+        if not self.items:
+            self.reader = asyncio.get_running_loop().create_future()
+            try:
+                await self.reader
+            finally:
+                self.reader = None
+
+
 class LoopDriver:
     """Obeys one program in the running event loop."""
 
     def __init__(self, scope: RunScope) -> None:
         self.scope = scope
         self.loop = asyncio.get_running_loop()
-        self.inbox: asyncio.Queue[Any] = asyncio.Queue()
+        self.inbox = Inbox()
         self.outbox: deque[Chunk] = deque()
         self.lanes: Lanes | None = None
         self.running: dict[Task, asyncio.Task[Any]] = {}
@@ -121,9 +146,9 @@ class LoopDriver:
         except RuntimeError:
             here = False
         if here:
-            self.inbox.put_nowait(chunk)
+            self.inbox.put(chunk)
         else:
-            self.from_thread(self.inbox.put_nowait, chunk)
+            self.from_thread(self.inbox.put, chunk)
 
     async def run(self, program: Program[Any]) -> Any:
         """Obey a program to its end and return what it returns."""
@@ -229,14 +254,39 @@ class LoopDriver:
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and runs_here(self.scope, tasks[0]):
-            return (await run_async(self.scope, tasks[0], partial(self.hop, tasks[0])),)
+            return (await self.here(tasks[0]),)
         self.deadlines.begin_step()
         width = self.scope.config.get("max_concurrency")
         if width and self.gate is None:
             self.gate = asyncio.Semaphore(width)
         for task in tasks:
-            self.running[task] = self.loop.create_task(self.work(task))
+            self.running[task] = self.start(task)
         return ()
+
+    def here(self, task: Task) -> Awaitable[Task]:
+        """A lone task's attempt, to be awaited in place."""
+        scope = self.scope
+        if is_direct(scope, task):
+            context = TaskContext(scope, task)
+            return direct_attempt(scope, task, context, entered(scope, context))
+        return run_async(scope, task, partial(self.hop, task))
+
+    def start(self, task: Task) -> asyncio.Task[None]:
+        """An asyncio task for one of several, in the attempt's context if it can be."""
+        scope = self.scope
+        if self.gate is not None or task.timeout or not is_direct(scope, task):
+            return self.loop.create_task(self.work(task))
+        context = TaskContext(scope, task)
+        return self.loop.create_task(
+            self.work_direct(task, context), context=entered(scope, context)
+        )
+
+    async def work_direct(self, task: Task, context: TaskContext) -> None:
+        """An asyncio task's job, where nothing but the node has to be awaited."""
+        try:
+            await direct_attempt(self.scope, task, context)
+        finally:
+            self.hand_back(task)
 
     async def work(self, task: Task) -> None:
         """An asyncio task's job: run a task and hand it back."""
@@ -249,14 +299,18 @@ class LoopDriver:
         except asyncio.CancelledError as error:
             task.error = task.error or error
         finally:
-            self.running.pop(task, None)
-            if not task.abandoned:
-                self.inbox.put_nowait(task)
+            self.hand_back(task)
+
+    def hand_back(self, task: Task) -> None:
+        """The asyncio task of a task ends; nobody wants one that was abandoned."""
+        self.running.pop(task, None)
+        if not task.abandoned:
+            self.inbox.put(task)
 
     async def attempt(self, task: Task) -> None:
         if task.timeout is not None:
             task.start_clock(monotonic())
-            self.inbox.put_nowait(WOKEN)
+            self.inbox.put(WOKEN)
         await run_async(self.scope, task, partial(self.hop, task))
 
     async def hop(self, task: Task, job: Callable[[], Any]) -> Any:
@@ -298,8 +352,9 @@ class LoopDriver:
 
     def collect(self) -> None:
         """Sort what is in the inbox."""
-        while not self.inbox.empty():
-            self.sort(self.inbox.get_nowait())
+        items = self.inbox.items
+        while items:
+            self.sort(items.popleft())
 
     def sort(self, item: Any) -> None:
         """A chunk goes out, an event to the program; late results to nobody."""
@@ -314,11 +369,12 @@ class LoopDriver:
         if due is not None:
             return (due,)
         if not self.events:
-            try:
-                async with asyncio.timeout(seconds):
-                    self.sort(await self.inbox.get())
-            except TimeoutError:
-                return AGAIN
+            if seconds is None:
+                await self.inbox.filled()
+            else:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        await self.inbox.filled()
         self.collect()
         if self.outbox or not self.events:
             return AGAIN

@@ -52,8 +52,4 @@ class Blueprint:
             for several in self.branches.values()
             for branch in several.values()
         )
-        found: list[Any] = []
-        for schema in schemas:
-            if schema is not None and not any(schema is other for other in found):
-                found.append(schema)
-        return found
+        return list({id(s): s for s in schemas if s is not None}.values())

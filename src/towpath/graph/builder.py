@@ -30,6 +30,7 @@ from towpath.types import Send
 if TYPE_CHECKING:
     from towpath.graph.blueprint import Blueprint
 
+NOWHERE: Mapping[str, str | None] = {}  # one for the many nodes that say nothing
 Channels = dict[str, BaseChannel[Any, Any, Any]]
 Writes = tuple[tuple[str, Any], ...]
 
@@ -42,8 +43,10 @@ def join_channel(sources: tuple[str, ...], target: str) -> str:
     return f"join:{'+'.join(sources)}:{target}"
 
 
-def labelled(ends: Sequence[str] | Mapping[str, str]) -> dict[str, str | None]:
+def labelled(ends: Sequence[str] | Mapping[str, str]) -> Mapping[str, str | None]:
     """Where a node says it goes, and what these edges are called."""
+    if not ends:
+        return NOWHERE
     return dict(ends) if isinstance(ends, Mapping) else dict.fromkeys(ends)
 
 
@@ -97,7 +100,7 @@ class PlanMaker:
         edges = self.edges()
         nodes = {START: self.entry(edges[START])}
         for node in blueprint.nodes:
-            nodes.update(self.node(node, edges[node]))
+            self.add(nodes, node, edges[node])
         channels: Channels = {**self.state_channels, **self.channels}
         channels[START] = EphemeralValue(blueprint.input_schema)
         channels[TASKS] = Topic(Send, accumulate=False)
@@ -140,14 +143,15 @@ class PlanMaker:
         writes: dict[str, list[tuple[str, Any]]] = {START: []}
         for name, node in self.blueprint.nodes.items():
             writes[name] = []
-            self.channels[to_channel(name)] = (
+            [(channel, _)] = self.ways[name]
+            self.channels[channel] = (
                 LastValueAfterFinish(Any) if node.defer else EphemeralValue(Any, False)
             )
         for source, target in sorted(self.blueprint.edges):
             if target == END:
                 self.finishing.add(source)
             else:
-                writes[source].append((to_channel(target), None))
+                writes[source].extend(self.ways[target])
         for sources, target in sorted(self.blueprint.waiting_edges):
             if target == END:
                 self.finishing.update(sources)
@@ -155,7 +159,7 @@ class PlanMaker:
             policy = self.blueprint.join_policies.get((sources, target), "all")
             if policy == "any":
                 for source in sources:
-                    writes[source].append((to_channel(target), None))
+                    writes[source].extend(self.ways[target])
                 continue
             channel = join_channel(sources, target)
             self.channels[channel] = self.barrier(sources, target, policy)
@@ -190,6 +194,9 @@ class PlanMaker:
         )
 
     def branches(self, name: str) -> tuple[BranchSpec, ...]:
+        several = self.blueprint.branches.get(name)
+        if not several:
+            return ()
         return tuple(
             BranchSpec(
                 branch.name,
@@ -198,7 +205,7 @@ class PlanMaker:
                 self.view(branch.input_schema or self.input_schema(name)),
                 self.leads(branch.ends),
             )
-            for branch in self.blueprint.branches.get(name, {}).values()
+            for branch in several.values()
         )
 
     def leads(self, ends: Mapping[Hashable, str] | None) -> Mapping[str, Writes]:
@@ -216,8 +223,10 @@ class PlanMaker:
         own = None if node is None else node.input_schema
         return own or self.blueprint.state_schema
 
-    def node(self, name: str, edges: list[tuple[str, Any]]) -> dict[str, NodeSpec]:
-        """The spec of a node, and that of its error handler where it has one."""
+    def add(
+        self, nodes: dict[str, NodeSpec], name: str, edges: list[tuple[str, Any]]
+    ) -> None:
+        """Add the spec of a node, and that of its error handler where it has one."""
         node = self.blueprint.nodes[name]
         defaults = self.blueprint.defaults
         handler = node.error_handler or defaults.error_handler
@@ -226,10 +235,11 @@ class PlanMaker:
             defaults.retry_policy if node.retry_policy is None else node.retry_policy
         )
         cache = node.cache_policy or defaults.cache_policy
-        triggers = [to_channel(name)]
-        triggers.extend(join.channel for join in self.joins if join.target == name)
+        triggers = [channel for channel, _ in self.ways[name]]
+        if self.joins:
+            triggers.extend(join.channel for join in self.joins if join.target == name)
         branches = self.branches(name)
-        spec = NodeSpec(
+        nodes[name] = NodeSpec(
             name,
             node.action,
             tuple(triggers),
@@ -237,7 +247,10 @@ class PlanMaker:
             edges=tuple(edges),
             branches=branches,
             call=node.action.call,
-            simple=node.action.bare and all(b.path.bare for b in branches),
+            acall=node.action.acall,
+            direct=node.action.awaited and not branches,
+            simple=node.action.bare
+            and (not branches or all(b.path.bare for b in branches)),
             retry=retry or (),
             cache=cache,
             timeout=node.timeout or defaults.timeout,
@@ -249,8 +262,6 @@ class PlanMaker:
             finishes=name in self.finishing,
             identity=identity_of(node.runnable) if cache else "",
         )
-        made = {name: spec}
         if handler is not None:
             key = f"{HANDLER}{name}"
-            made[key] = NodeSpec(key, handler, (), view, handles=name)
-        return made
+            nodes[key] = NodeSpec(key, handler, (), view, handles=name)

@@ -11,6 +11,8 @@ from typing import Any
 
 from towpath.errors import InvalidGraphError, InvalidPolicyError
 from towpath.plan import Action
+from towpath.plan.actions import is_plain
+from towpath.schema.hints import resolved_hints
 from towpath.types import CachePolicy, Command, RetryPolicy, TimeoutPolicy, TracePolicy
 
 
@@ -125,6 +127,8 @@ def hints_of(action: Any) -> dict[str, Any]:
 
 def first_parameter(action: Any) -> str | None:
     """The name of the parameter that takes the state."""
+    if is_plain(action) and action.__code__.co_argcount:
+        return str(action.__code__.co_varnames[0])
     function = hinted_function(action)
     if function is None:
         return None
@@ -134,21 +138,40 @@ def first_parameter(action: Any) -> str | None:
     return names[skip] if len(names) > skip else None
 
 
-def input_schema_of(action: Any) -> Any:
+def input_schema_of(action: Any, hints: Mapping[str, Any]) -> Any:
     """The schema class that a node's first parameter is annotated with."""
-    hints = hints_of(action)
     if not hints:
         return None
     hint = hints.get(first_parameter(action) or "")
     origin = typing.get_origin(hint) or hint
-    if isinstance(origin, type) and typing.get_type_hints(origin):
+    if isinstance(origin, type) and resolved_hints(origin):
         return hint
     return None
 
 
-def destinations_of(action: Any) -> tuple[str, ...]:
+class Said:
+    """What the hints of one action say to a builder, looked up as it is needed."""
+
+    __slots__ = ("action", "asked", "ends", "found", "hints")
+
+    def __init__(self, action: Any) -> None:
+        self.action = action
+        self.hints = hints_of(action)
+        self.ends = destinations_of(self.hints)
+        self.asked = False
+        self.found: Any = None
+
+    def schema(self) -> Any:
+        """The schema of what the action takes, where a class says it."""
+        if not self.asked:
+            self.found = input_schema_of(self.action, self.hints)
+            self.asked = True
+        return self.found
+
+
+def destinations_of(hints: Mapping[str, Any]) -> tuple[str, ...]:
     """Where a node says it goes: `-> Command[Literal["a", "b"]]`."""
-    hint = hints_of(action).get("return")
+    hint = hints.get("return")
     found: list[str] = []
     for part in alternatives(hint):
         if typing.get_origin(part) is Command:
@@ -157,9 +180,9 @@ def destinations_of(action: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def answers_of(path: Any) -> tuple[str, ...]:
+def answers_of(hints: Mapping[str, Any]) -> tuple[str, ...]:
     """The answers a path function can give: `-> Literal["a", "b"]`."""
-    hint = hints_of(path).get("return")
+    hint = hints.get("return")
     found: list[str] = []
     for part in alternatives(hint):
         found.extend(literals(part))

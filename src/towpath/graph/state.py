@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from types import FunctionType
 from typing import Any, Generic, Literal, Self, cast
 
 from towpath.channels.base import BaseChannel
@@ -27,10 +28,9 @@ from towpath.graph.blueprint import Blueprint, Branch
 from towpath.graph.builder import PlanMaker
 from towpath.graph.nodes import (
     NodeDefaults,
+    Said,
     StateNodeSpec,
     answers_of,
-    destinations_of,
-    input_schema_of,
     name_of,
     policies,
 )
@@ -105,7 +105,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             lineage(version, migrations),
         )
         self.compiled = False
-        self._schemas: list[Any] = []
+        self._schemas: dict[int, Any] = {}
+        self._hints: dict[FunctionType, Said] = {}
         self._known: dict[str, BaseChannel[Any, Any, Any]] = {}
         for schema in self.blueprint.all_schemas():
             self._learn(schema)
@@ -167,10 +168,10 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             ChannelConflictError: a key is declared in two ways (TP-103).
             InvalidReducerError: a reducer does not take two values (TP-102).
         """
-        if not any(schema is known for known in self._schemas):
+        if id(schema) not in self._schemas:
             found = class_channels(schema).channels
             self._known = merge_channels(self._known, found)
-            self._schemas.append(schema)
+            self._schemas[id(schema)] = schema
 
     @property
     def managed(self) -> dict[str, Any]:
@@ -211,11 +212,12 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             InvalidGraphError: the name is taken or not allowed, or the action
                 cannot be called (TP-101).
         """
-        given = renamed(
-            "add_node", former, {"retry": "retry_policy", "input": "input_schema"}
-        )
-        retry_policy = given.get("retry_policy", retry_policy)
-        input_schema = given.get("input_schema", input_schema)
+        if former:
+            given = renamed(
+                "add_node", former, {"retry": "retry_policy", "input": "input_schema"}
+            )
+            retry_policy = given.get("retry_policy", retry_policy)
+            input_schema = given.get("input_schema", input_schema)
         if not isinstance(node, str):
             node, action = name_of(node), node
         elif action is None:
@@ -223,7 +225,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
                 f"node `{node}` has no action", hint="add_node(name, function)"
             )
         self._check_name(node)
-        inferred = input_schema or input_schema_of(action)
+        said = self._said(action)
+        inferred = input_schema or said.schema()
         if inferred is not None:
             self._learn(inferred)
         self.nodes[node] = StateNodeSpec(
@@ -237,9 +240,18 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             error_handler=error_handler and action_of(error_handler, f"{node} handler"),
             timeout=TimeoutPolicy.coerce(timeout),
             trace_policy=trace_policy,
-            ends=destinations if destinations is not None else destinations_of(action),
+            ends=said.ends if destinations is None else destinations,
         )
         return self
+
+    def _said(self, action: Any) -> Said:
+        """What the hints of an action say; the same function says the same again."""
+        if not isinstance(action, FunctionType):
+            return Said(action)
+        said = self._hints.get(action)
+        if said is None:
+            said = self._hints[action] = Said(action)
+        return said
 
     def _check_name(self, name: str) -> None:
         self._warn_if_compiled("a node")
@@ -353,7 +365,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
                 called (TP-101).
         """
         self._warn_if_compiled("an edge")
-        name = name_of(path)
+        name, said = name_of(path), self._said(path)
         if name == "<lambda>" or name in self.branches[source]:
             name = self._branch_name(source, name)
         if isinstance(path_map, dict):
@@ -361,8 +373,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         elif path_map is not None:
             ends = {end: end for end in path_map}
         else:
-            ends = {answer: answer for answer in answers_of(path)} or None
-        schema = input_schema_of(path)
+            ends = {answer: answer for answer in answers_of(said.hints)} or None
+        schema = said.schema()
         self.branches[source][name] = Branch(name, action_of(path, name), ends, schema)
         return self
 

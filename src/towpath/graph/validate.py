@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from towpath.constants import END, GRAPH, ROOT, START
+from towpath.constants import END, GRAPH, START
 from towpath.errors import InvalidGraphError, nearest
 from towpath.graph.blueprint import Blueprint
 from towpath.schema import class_channels
+from towpath.schema.hints import is_root
 
 
 def validate(blueprint: Blueprint, interrupts: Iterable[str] = ()) -> None:
@@ -45,17 +46,17 @@ def check_migrations(blueprint: Blueprint) -> None:
 
 def check_sources(blueprint: Blueprint) -> None:
     known = {*blueprint.nodes, START}
-    for source in sorted(all_sources(blueprint)):
-        if source not in known:
-            raise InvalidGraphError(
-                f"Found edge starting at unknown node '{source}'",
-                hint=nearest(source, known),
-            )
+    for source in sorted(all_sources(blueprint) - known):
+        raise InvalidGraphError(
+            f"Found edge starting at unknown node '{source}'",
+            hint=nearest(source, known),
+        )
 
 
 def check_targets(blueprint: Blueprint) -> None:
     known = {*blueprint.nodes, END}
-    for source, target in sorted(blueprint.edges):
+    lost = {edge for edge in blueprint.edges if edge[1] not in known}
+    for source, target in sorted(lost):
         check_target(target, f"edge from `{source}`", known)
     for sources, target in sorted(blueprint.waiting_edges):
         check_target(target, f"join of {', '.join(f'`{s}`' for s in sources)}", known)
@@ -108,13 +109,13 @@ def check_schemas(blueprint: Blueprint) -> None:
                 f"the {what} schema has managed values: {names}",
                 hint="declare them in the state schema only",
             )
-    declared = [class_channels(s).channels for s in blueprint.all_schemas()]
-    if any(GRAPH in channels for channels in declared):
+    schemas = blueprint.all_schemas()
+    if any(GRAPH in class_channels(schema).channels for schema in schemas):
         raise InvalidGraphError(
             f"a schema declares key `{GRAPH}`, which checkpoints use for themselves",
             hint="give the key another name",
         )
-    kinds = {ROOT in channels for channels in declared}
+    kinds = {is_root(schema) for schema in schemas}
     if len(kinds) > 1:
         raise InvalidGraphError(
             "the graph mixes a schema of keys with one that is a bare value",

@@ -19,7 +19,7 @@ from towpath.kernel.commands import (
     Program,
     Record,
 )
-from towpath.kernel.request import LIFECYCLE, Request, capable
+from towpath.kernel.request import LIFECYCLE, NONE, Request, capable
 from towpath.plan import Plan
 from towpath.step.isolate import isolate
 from towpath.step.project import (
@@ -46,64 +46,42 @@ class Session:
     of the entry node, where it was taken together with the input.
     """
 
-    __slots__ = (
-        "atomic",
-        "broken",
-        "config",
-        "entered",
-        "fading",
-        "failures",
-        "halted",
-        "held",
-        "held_records",
-        "how",
-        "interrupts",
-        "last",
-        "late",
-        "metadata",
-        "mute",
-        "ns",
-        "parent_config",
-        "pending",
-        "plan",
-        "req",
-        "reruns",
-        "saver",
-        "state",
-        "tasks",
-        "tells",
-        "unsaved",
-    )
+    # Class attributes are the defaults: most runs never set most of these.
+    mute = False
+    entered = 0
+    reruns = False
+    halted = False
+    broken = False
+    atomic = False
+    how: Any = "behind"
+    held: Persist | None = None
+    tasks: Sequence[Task] = ()
+    config: Mapping[str, Any] = NONE
+    parent_config: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] = NONE
+    last: Any = MISSING
+    """The output as it was last seen, where a later step may empty its keys."""
+    held_records: list[Record]
+    unsaved: dict[str, Any]
 
     def __init__(self, plan: Plan, req: Request, state: State) -> None:
         self.plan = plan
         self.req = req
         self.state = state
         self.saver = req.saver
-        self.atomic = self.saver is not None and capable(self.saver, "atomic_commit")
-        self.how: Any = "wait" if req.durability == "sync" else "behind"
-        self.ns = req.path if req.modes else ()
         self.tells = req.modes
-        self.mute = False
-        self.entered = 0
+        self.ns = req.path if req.modes else ()
         self.pending: dict[str, list[Write]] = {}
-        self.reruns = False
         self.late: list[tuple[str, str, Sequence[Write]]] = []
-        self.held: Persist | None = None
-        self.held_records: list[Record] = []
-        self.unsaved: dict[str, Any] = {}
-        self.tasks: Sequence[Task] = ()
         self.failures: list[Task] = []
-        self.halted = False
-        self.broken = False
         self.interrupts: list[Interrupt[Any]] = []
-        self.config: Mapping[str, Any] = {}
-        self.parent_config: Mapping[str, Any] | None = None
-        self.metadata: Mapping[str, Any] = {}
-        # Keys that a later step may empty: the output is what was last seen.
+        if self.saver is not None:
+            self.atomic = capable(self.saver, "atomic_commit")
+            if req.durability == "sync":
+                self.how = "wait"
+            self.held_records, self.unsaved = [], {}
         keys = (req.keys,) if isinstance(req.keys, str) else req.keys
         self.fading = bool(plan.ticking) and not plan.ticking.isdisjoint(keys)
-        self.last: Any = MISSING
 
     @property
     def stop(self) -> int:

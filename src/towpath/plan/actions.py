@@ -43,7 +43,8 @@ VAGUE: Final = frozenset({"", "Any", "object", "dict", "Mapping", "Callable"})
 HEAD: Final = re.compile(r"^(?:[\w.]*\.)?(\w+)")
 
 
-@dataclass(frozen=True, slots=True)
+# Nobody changes one; not frozen, because a large graph makes thousands.
+@dataclass(slots=True, eq=False)
 class Action:
     """One user function, ready to be called.
 
@@ -69,6 +70,16 @@ class Action:
             and not self.yields
         )
 
+    @property
+    def awaited(self) -> bool:
+        """An async function of the state and nothing else, or a graph."""
+        return bool(
+            self.acall is not None
+            and (self.call is None or self.graph is not None)
+            and not self.inject
+            and not self.yields
+        )
+
 
 def action_of(target: Any, name: str) -> Action:
     """Look at a user's callable once and say how to call it.
@@ -77,6 +88,8 @@ def action_of(target: Any, name: str) -> Action:
         InvalidGraphError: `target` cannot be called, or requires a parameter
             that nothing can fill.
     """
+    if is_plain(target):
+        return function_action(target, name, target.__code__.co_flags)
     if hasattr(target, "invoke") and hasattr(target, "ainvoke"):
         return invocable_action(target, name)
     if not callable(target):
@@ -92,6 +105,22 @@ def action_of(target: Any, name: str) -> Action:
     if is_kind(target, inspect.isasyncgenfunction):
         return Action(name, None, target, inject, yields=True, target=target)
     yields = is_kind(target, inspect.isgeneratorfunction)
+    return Action(name, target, None, inject, yields=yields, target=target)
+
+
+def is_plain(target: Any) -> bool:
+    """Whether a target is a function of which its code says everything."""
+    return type(target) is types.FunctionType and not target.__dict__
+
+
+def function_action(target: types.FunctionType, name: str, flags: int) -> Action:
+    """How to call a plain function, as its code's flags say."""
+    inject = injections(target, name)
+    if flags & inspect.CO_COROUTINE:
+        return Action(name, None, target, inject, target=target)
+    if flags & inspect.CO_ASYNC_GENERATOR:
+        return Action(name, None, target, inject, yields=True, target=target)
+    yields = bool(flags & inspect.CO_GENERATOR)
     return Action(name, target, None, inject, yields=yields, target=target)
 
 

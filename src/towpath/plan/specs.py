@@ -74,7 +74,8 @@ class JoinSpec:
     policy: str = "all"
 
 
-@dataclass(frozen=True, slots=True)
+# Nobody changes one. Frozen, making it would be half of what a node costs a graph.
+@dataclass(slots=True, eq=False)
 class NodeSpec:
     """One node: what wakes it, what it reads, how it is called, what follows.
 
@@ -105,8 +106,11 @@ class NodeSpec:
     outlets: tuple[str, ...] = ()
     identity: str = ""
     call: Any = None
-    # Whether a blocking run can call the node and its branches just like that.
+    acall: Any = None
+    # Whether a blocking run can call the node and its branches just like that, and
+    # whether an async run can await the node, which has no branches.
     simple: bool = False
+    direct: bool = False
     # How raw pregel nodes differ: their own read and write rules.
     read: Callable[[Mapping[str, Any]], Any] | None = None
     emit: Callable[[Any], Sequence[tuple[str, Any]]] | None = None

@@ -81,7 +81,9 @@ def tables(
             if (k in keys or kinds[k].ticks) and kinds[k] not in EMPTY_AT_FIRST
         ),
         "unsure": frozenset(
-            key for key, channel in channels.items() if not channel.folds_purely
+            key
+            for key, channel in channels.items()
+            if key not in signals and not channel.folds_purely
         ),
         "plain": plain,
     }

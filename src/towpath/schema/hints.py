@@ -13,6 +13,7 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
+    Final,
     Generic,
     Protocol,
     TypeVar,
@@ -20,11 +21,17 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+from weakref import WeakKeyDictionary
 
 from towpath.channels.empties import stripped
 from towpath.errors import InvalidGraphError
 
 __all__ = ("callers_names", "class_of", "is_root", "resolved_hints", "unknown_name")
+
+
+# The annotations of classes, resolved by what their modules know; a graph asks
+# for them again and again. What only callers know may be different next time.
+_KNOWN: Final[WeakKeyDictionary[type, dict[str, Any]]] = WeakKeyDictionary()
 
 
 def class_of(schema: Any) -> Any:
@@ -59,10 +66,16 @@ def resolved_hints(schema: Any) -> dict[str, Any]:
 
 
 def _hints(cls: type) -> dict[str, Any]:
+    known = _KNOWN.get(cls)
+    if known is not None:
+        return known
     try:
-        return get_type_hints(cls, include_extras=True)
+        found = get_type_hints(cls, include_extras=True)
     except NameError:
         pass
+    else:
+        _KNOWN[cls] = found
+        return found
     try:
         return get_type_hints(cls, localns=callers_names(), include_extras=True)
     except NameError as error:

@@ -16,7 +16,11 @@ def isolate(value: Any) -> Any:
     """Copy dicts, lists and sets all the way down; share everything else."""
     kind = type(value)
     if kind is dict:
-        return {k: isolate(v) if type(v) in NESTED else v for k, v in value.items()}
+        own = value.copy()
+        for key, part in value.items():
+            if type(part) in NESTED:
+                own[key] = isolate(part)
+        return own
     if kind is list:
         return [isolate(v) if type(v) in NESTED else v for v in value]
     if kind is tuple:

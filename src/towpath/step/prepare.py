@@ -69,8 +69,9 @@ def due(plan: Plan, state: State, spec: NodeSpec) -> bool:
 def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
     """One task per pending send, in the order sent."""
     tasks = []
+    nodes, copied = plan.nodes, plan.copied
     for index, send in enumerate(state.channels[TASKS].get()):
-        spec = plan.nodes.get(send.node)
+        spec = nodes.get(send.node)
         if spec is None:
             if plan.semantics.unknown_nodes == "error":
                 msg = f"a stored Send goes to node `{send.node}`, which does not exist"
@@ -78,7 +79,7 @@ def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
                 raise UnknownNodeError(msg, hint=hint)
             continue
         task = Task(spec, (PUSH, index, False), (PUSH,), origin)
-        task.input = isolate(send.arg) if plan.copied else send.arg
+        task.input = isolate(send.arg) if copied else send.arg
         if send.timeout is not None:
             task.timeout = send.timeout
         tasks.append(task)

@@ -234,4 +234,9 @@ def pull_path(name: str) -> Path:
 
 def in_fold_order(tasks: Sequence[Task]) -> Sequence[Task]:
     """Tasks in the order in which their writes fold."""
-    return tasks if len(tasks) < 2 else sorted(tasks, key=Task.order)
+    if len(tasks) < 2:
+        return tasks
+    for task in tasks:
+        if task.path[0] != PUSH or task.place is not None:
+            return sorted(tasks, key=Task.order)
+    return tasks  # sends alone are planned in the order sent
