@@ -23,13 +23,14 @@ from unittest import SkipTest
 from towpath.checkpoint.base import BaseCheckpointSaver
 from towpath.testing.conformance_colours import Blocking, Looped
 from towpath.testing.conformance_retention import RETENTION_CHECKS, RetentionChecks
+from towpath.testing.conformance_runs import RUN_CHECKS, RunChecks
 from towpath.testing.conformance_saver import SAVER_CHECKS, SaverChecks
 
 Opened = AbstractContextManager[BaseCheckpointSaver[Any]]
 Colour = type[Blocking]
 
 
-_NAMES = (*SAVER_CHECKS, *RETENTION_CHECKS)
+_NAMES = (*SAVER_CHECKS, *RETENTION_CHECKS, *RUN_CHECKS)
 
 
 class Check(NamedTuple):
@@ -59,11 +60,12 @@ def run_check(name: str, colour: Colour, open: Callable[[], Opened]) -> None:
     """
     with open() as saver, closing(colour(saver)) as facade:
         if name in SAVER_CHECKS:
-            getattr(SaverChecks(), name)(facade)
-        elif saver.capabilities.retention:
-            getattr(RetentionChecks(), name)(facade)
-        else:
-            raise SkipTest("the saver does not declare `retention`")
+            return getattr(SaverChecks(), name)(facade)  # type: ignore[no-any-return]
+        needed = RUN_CHECKS.get(name, "retention")
+        if not getattr(saver.capabilities, needed):
+            raise SkipTest(f"the saver does not declare `{needed}`")
+        several = RunChecks() if name in RUN_CHECKS else RetentionChecks()
+        return getattr(several, name)(facade)  # type: ignore[no-any-return]
 
 
 class SaverConformance:

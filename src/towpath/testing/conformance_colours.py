@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from towpath.checkpoint.base import (
     BaseCheckpointSaver,
@@ -17,7 +17,11 @@ from towpath.checkpoint.base import (
     CheckpointTuple,
     TaskWrites,
 )
+from towpath.checkpoint.base.lease import Lease
+from towpath.checkpoint.base.saver import Staged
 from towpath.types import RunnableConfig
+
+R = TypeVar("R")
 
 
 class Blocking:
@@ -69,6 +73,15 @@ class Blocking:
         self, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, Any]:
         return self.saver.get_delta_channel_history(config=config, channels=channels)
+
+    def begin_run(
+        self, config: RunnableConfig, lease: Lease | None = None
+    ) -> CheckpointTuple | None:
+        return self.saver.begin_run(config, lease)
+
+    def run(self, job: Staged[R]) -> R:
+        """Store what was staged."""
+        return job.run()
 
     def tend(self, verb: str, *args: Any, **options: Any) -> Any:
         """Call a verb of `UpkeepSaver`, or of the peer's that are among them."""
@@ -132,6 +145,14 @@ class Looped(Blocking):
     ) -> Mapping[str, Any]:
         history = self.saver.aget_delta_channel_history
         return self._run(history(config=config, channels=channels))
+
+    def begin_run(
+        self, config: RunnableConfig, lease: Lease | None = None
+    ) -> CheckpointTuple | None:
+        return self._run(self.saver.abegin_run(config, lease))
+
+    def run(self, job: Staged[R]) -> R:
+        return self._run(job.arun())
 
     def tend(self, verb: str, *args: Any, **options: Any) -> Any:
         return self._run(getattr(self.saver, f"a{verb}")(*args, **options))

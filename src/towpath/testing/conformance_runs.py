@@ -1,0 +1,151 @@
+"""What a checkpointer owes the runs that store in it, beyond the peer's contract.
+
+Checks of `staged`, `deltas` and `leases`, for savers that declare them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from towpath.checkpoint.base import empty_checkpoint
+from towpath.checkpoint.base.lease import Lease
+from towpath.errors import LeaseLostError, ThreadBusyError
+from towpath.testing.conformance_colours import Blocking
+from towpath.testing.conformance_saver import Branch, at, raises, values
+from towpath.types import RunnableConfig
+
+
+def step(values: Mapping[str, Any], version: int) -> tuple[Any, Any, Any]:
+    """Return a checkpoint of one step, its metadata, and its new versions."""
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = dict(values)
+    checkpoint["channel_versions"] = dict.fromkeys(values, version)
+    return (
+        checkpoint,
+        {"source": "loop", "step": version},
+        dict.fromkeys(values, version),
+    )
+
+
+def newest(saver: Blocking) -> dict[str, Any]:
+    """Return the values of the thread that the checks use."""
+    return values(saver.get_tuple(at()))
+
+
+class RunChecks:
+    """Each method is a check, named by its capability and what is guaranteed."""
+
+    def staged_values_are_those_of_the_moment(self, saver: Blocking) -> None:
+        value: Any = {"a": [{"x": 1}]}
+        job = saver.saver.stage_commit(at(), *step(value, 1))
+        value["a"][0]["x"] = 2
+        value["a"].append({"x": 3})
+        config = saver.run(job)
+        assert newest(saver) == {"a": [{"x": 1}]}
+        written = [{"x": 1}]
+        job = saver.saver.stage_writes(config, [("a", written)], "task")
+        written[0]["x"] = 2
+        saver.run(job)
+        found = saver.get_tuple(config)
+        assert found is not None
+        assert found.pending_writes == [("task", "a", [{"x": 1}])]
+
+    def deltas_tell_what_was_changed_in_place(self, saver: Blocking) -> None:
+        items: list[Any] = [{"n": n} for n in range(50)]
+        config = saver.put(at(), *step({"a": items}, 1))
+        items[7]["n"] = "changed"
+        written = {"a": [[items[7]]]}
+        job = saver.saver.stage_commit(config, *step({"a": items}, 2), written=written)
+        saver.run(job)
+        assert newest(saver) == {"a": items}
+
+    def deltas_of_branches_are_apart(self, saver: Blocking) -> None:
+        branch = Branch(saver, at())
+        branch.put({"a": list(range(100))})
+        other = branch.fork()
+        one = branch.put({"a": [*range(100), "one"]})
+        two = other.put({"a": [*range(50), "two"]})
+        assert values(saver.get_tuple(one)) == {"a": [*range(100), "one"]}
+        assert values(saver.get_tuple(two)) == {"a": [*range(50), "two"]}
+
+    def deltas_of_a_complete_run_end_as_its_values(self, saver: Blocking) -> None:
+        value: Any = {"a": [{"x": 1}, {"x": 2}], "b": {"k": [1]}}
+        config = saver.put(at(), *step(value, 1))
+        value["a"][0]["x"] = "changed"
+        value["b"]["k"].append(2)
+        self._end(saver, config, value)
+        assert newest(saver) == {"a": [{"x": "changed"}, {"x": 2}], "b": {"k": [1, 2]}}
+
+    def deltas_of_a_run_that_stopped_are_what_it_returned(
+        self, saver: Blocking
+    ) -> None:
+        value: Any = {"a": [{"x": 1}]}
+        config = saver.put(at(), *step(value, 1))
+        value["a"][0]["x"] = "changed"
+        self._end(saver, config, None)
+        assert newest(saver) == {"a": [{"x": 1}]}
+
+    def leases_are_held_by_one_run(self, saver: Blocking) -> None:
+        one, two = Lease("t"), Lease("t")
+        saver.begin_run(at(), one)
+        raises(ThreadBusyError, lambda: saver.begin_run(at(), two))
+        saver.begin_run(at("other"), Lease("other"))
+        self._end(saver, at(), None, one)
+        saver.begin_run(at(), two)
+        assert two.epoch
+
+    def leases_of_the_dead_are_free(self, saver: Blocking) -> None:
+        one, two = Lease("t"), Lease("t")
+        saver.begin_run(at(), one)
+        saver.put(at(), *step({"a": 1}, 1))
+        one.end()
+        found = saver.begin_run(at(), two)
+        assert values(found) == {"a": 1}
+        assert two.epoch > one.epoch
+
+    def leases_that_were_lost_store_nothing(self, saver: Blocking) -> None:
+        one, two = Lease("t"), Lease("t")
+        saver.begin_run(at(), one)
+        config = saver.run(
+            saver.saver.stage_commit(at(), *step({"a": 1}, 1), lease=one)
+        )
+        one.end()
+        saver.begin_run(at(), two)
+        late: list[Callable[[], Any]] = [
+            lambda: saver.saver.stage_commit(config, *step({"a": 2}, 2), lease=one),
+            lambda: saver.saver.stage_writes(config, [("a", 2)], "task", lease=one),
+        ]
+        for stage in late:
+            raises(LeaseLostError, lambda stage=stage: saver.run(stage()))  # type: ignore[misc]
+        found = saver.get_tuple(at())
+        assert found is not None
+        assert (values(found), found.pending_writes) == ({"a": 1}, [])
+        saver.run(saver.saver.stage_commit(config, *step({"a": 3}, 2), lease=two))
+        assert newest(saver) == {"a": 3}
+
+    def leases_of_a_deleted_thread_are_lost(self, saver: Blocking) -> None:
+        lease = Lease("t")
+        saver.begin_run(at(), lease)
+        saver.run(saver.saver.stage_commit(at(), *step({"a": 1}, 1), lease=lease))
+        saver.tend("delete_thread", "t")
+        job = saver.saver.stage_commit(at(), *step({"a": 2}, 1), lease=lease)
+        raises(LeaseLostError, lambda: saver.run(job))
+        assert saver.list(None) == []
+
+    def _end(
+        self,
+        saver: Blocking,
+        config: RunnableConfig,
+        values: Mapping[str, Any] | None,
+        lease: Lease | None = None,
+    ) -> None:
+        job = saver.saver.end_run(config, values, lease, release=lease is not None)
+        if job is not None:
+            saver.run(job)
+
+
+RUN_CHECKS = {
+    name: name.partition("_")[0] for name in vars(RunChecks) if name[0] != "_"
+}
+"""The names of all checks, and the capability that each is about."""
