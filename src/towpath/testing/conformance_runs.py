@@ -44,9 +44,9 @@ class RunChecks:
         config = saver.run(job)
         assert newest(saver) == {"a": [{"x": 1}]}
         written = [{"x": 1}]
-        job = saver.saver.stage_writes(config, [("a", written)], "task")
+        writes = saver.saver.stage_writes(config, [("a", written)], "task")
         written[0]["x"] = 2
-        saver.run(job)
+        saver.run(writes)
         found = saver.get_tuple(config)
         assert found is not None
         assert found.pending_writes == [("task", "a", [{"x": 1}])]
