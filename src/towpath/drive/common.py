@@ -134,13 +134,15 @@ def fork_name(command: Fork) -> str:
     return f"{command.thread}/{checkpoint_id()}"
 
 
-def pause_before_claim(command: Fetch, error: ThreadBusyError, attempt: int) -> float:
+def pause_before_claim(
+    command: Fetch, error: ThreadBusyError, attempt: int, *, blocks: bool
+) -> float:
     """How many seconds to wait until a busy thread is claimed again.
 
     Raises:
         ThreadBusyError: the run is not to wait, or would do so for ever.
     """
-    if not command.patient or is_here(error.owner):
+    if not command.patient or is_here(error.owner, blocks=blocks):
         raise error
     return pause_s(attempt)
 

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from threading import get_ident
 from time import monotonic
 from typing import Any, Final
 
@@ -443,6 +444,8 @@ class LoopDriver:
 
     async def ask_saver(self, command: Fetch) -> Any:
         method, args, _ = saver_call(command)
+        if command.lease is not None:
+            command.lease.holder, command.lease.looped = get_ident(), True
         attempt = 0
         while True:
             try:
@@ -450,7 +453,8 @@ class LoopDriver:
                     return getattr(command.saver, method)(*args)
                 return await getattr(command.saver, f"a{method}")(*args)
             except ThreadBusyError as error:
-                await asyncio.sleep(pause_before_claim(command, error, attempt))
+                pause_s = pause_before_claim(command, error, attempt, blocks=False)
+                await asyncio.sleep(pause_s)
             attempt += 1
 
     async def recall(self, command: Recall) -> Any:

@@ -318,7 +318,7 @@ class SyncDriver:
             try:
                 return getattr(command.saver, method)(*args)
             except ThreadBusyError as error:
-                sleep(pause_before_claim(command, error, attempt))
+                sleep(pause_before_claim(command, error, attempt, blocks=True))
             attempt += 1
 
     def fork(self, command: Fork) -> str:

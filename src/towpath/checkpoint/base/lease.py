@@ -37,7 +37,9 @@ class Lease:
     owner: str = field(default_factory=lambda: f"{_process()}/{next(_serial)}")
     epoch: int = 0
     holder: int | None = None
-    """The OS thread of a blocking run; None for an asynchronous one."""
+    """The OS thread of a blocking run, or of the loop of an asynchronous one."""
+    looped: bool = False
+    """Whether the run is asynchronous."""
 
     def grant(self, epoch: int) -> None:
         """Note that the claim was granted."""
@@ -58,13 +60,16 @@ def is_dead(owner: str) -> bool:
     return place == _place() and _begin_of(int(pid)) != begun
 
 
-def is_here(owner: str) -> bool:
+def is_here(owner: str, *, blocks: bool) -> bool:
     """Tell whether an owner cannot go on before its caller does.
 
-    That is a stream that the calling thread has begun and not finished.
+    That is a stream that the calling thread has begun and not finished; or, for
+    a caller that blocks the thread, a run of the event loop in it.
     """
     lease = _granted.get(owner)
-    return lease is not None and lease.holder == threading.get_ident()
+    if lease is None or lease.holder != threading.get_ident():
+        return False
+    return blocks or not lease.looped
 
 
 def pause_s(attempt: int) -> float:
