@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from towpath.call.mutation import Watch, check_lengths
 from towpath.call.scope import RunScope, TaskContext
-from towpath.constants import END, MISSING
+from towpath.constants import END, MISSING, PULL
 from towpath.context import current
 from towpath.errors import (
     ColourError,
@@ -203,7 +203,7 @@ def node_writes(
 ) -> list[Write]:
     """What the node's result and what it pushed on the way write."""
     plan, state = scope.plan, scope.req.state
-    if state is not None and state.containers:
+    if state is not None and state.containers and task.path[0] == PULL:
         check_lengths(state, task, output)
     writes = updates_of(plan, task.spec, output)
     if context.pushed is not None:

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from towpath.channels.base import COPIED
-from towpath.constants import PULL
 from towpath.errors import MutatedStateError
 from towpath.plan import Plan
 from towpath.step.isolate import isolate
@@ -53,9 +52,9 @@ class Watch:
 
 
 def check_lengths(state: State, task: Task, output: Any) -> None:
-    """Warn if a container was made longer or shorter and not returned."""
+    """Warn if a container of the state was made longer or shorter and not returned."""
     given, returned = task.input, None
-    if type(given) is not dict or task.path[0] != PULL or task.spec.action is None:
+    if type(given) is not dict or task.spec.action is None:
         return
     for key in state.containers:
         value: Any = given.get(key)

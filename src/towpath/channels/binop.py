@@ -127,7 +127,7 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
             type(value) is list
             and fold is operator.add
             and getrefcount(value) == ALONE
-            and all(type(write) is list for write in values)
+            and {*map(type, values)} == {list}
         ):
             # Nobody else holds the list, so nobody can tell it from a new one.
             for write in values:

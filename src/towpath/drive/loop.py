@@ -355,7 +355,11 @@ class LoopDriver:
         """Sort what is in the inbox."""
         items = self.inbox.items
         while items:
-            self.sort(items.popleft())
+            item = items.popleft()
+            if type(item) is Task and not item.abandoned:  # the rule
+                self.events.append(item)
+            else:
+                self.sort(item)
 
     def sort(self, item: Any) -> None:
         """A chunk goes out, an event to the program; late results to nobody."""

@@ -238,8 +238,13 @@ class SyncDriver:
 
     def collect(self) -> None:
         """Sort what is in the inbox."""
-        while not self.inbox.empty():  # nobody else takes from it
-            self.sort(self.inbox.get_nowait())
+        inbox, events = self.inbox, self.events
+        while not inbox.empty():  # nobody else takes from it
+            item = inbox.get_nowait()
+            if type(item) is Task and not item.abandoned:  # the rule
+                events.append(item)
+            else:
+                self.sort(item)
 
     def sort(self, item: Any) -> None:
         """A chunk goes out, an event to the program; late results to nobody."""

@@ -49,7 +49,7 @@ def check(config: Any) -> None:
     Raises:
         InvalidConfigError: says which part, and what it should be (TP-610).
     """
-    if not isinstance(config, Mapping):
+    if not is_mapping(config):
         raise InvalidConfigError(
             f"a config is a dict, not {config!r}",
             hint="for example {'configurable': {'thread_id': '1'}}",
@@ -59,7 +59,7 @@ def check(config: Any) -> None:
         if key not in KEYS and (near := nearest(key, KEYS)):
             raise InvalidConfigError(f"a config has no key {key!r}", hint=near)
     for key in ("metadata", CONF):
-        if not isinstance(config.get(key) or {}, Mapping):
+        if not is_mapping(config.get(key) or {}):
             raise InvalidConfigError(f"config[{key!r}] is a dict, not {config[key]!r}")
     width = config.get("max_concurrency")
     if width is not None and (not isinstance(width, int) or width < 1):
@@ -69,6 +69,11 @@ def check(config: Any) -> None:
     ns = (config.get(CONF) or {}).get("checkpoint_ns")
     if ns is not None and not isinstance(ns, str):
         raise InvalidConfigError(f"checkpoint_ns is text, not {ns!r}")
+
+
+def is_mapping(value: Any) -> bool:
+    """Whether this is a mapping; a dict nearly always, which is told at once."""
+    return type(value) is dict or isinstance(value, Mapping)
 
 
 def joined(first: Any, later: Any) -> Any:

@@ -16,7 +16,7 @@ from towpath.constants import MISSING
 from towpath.errors import ConcurrentUpdateError
 from towpath.plan import Plan
 from towpath.step.state import State, hold, mirror
-from towpath.step.tasks import Task, in_fold_order
+from towpath.step.tasks import SENT, Task, in_fold_order
 
 
 def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
@@ -65,6 +65,8 @@ def consume(plan: Plan, state: State, tasks: Sequence[Task], version: Any) -> bo
         if not triggers:
             continue
         counts = True
+        if triggers is SENT:  # nothing but the send itself
+            continue
         saw = {}
         for trigger in triggers:
             if trigger in versions:

@@ -16,7 +16,7 @@ from towpath.errors import UnknownNodeError, nearest
 from towpath.plan import NodeSpec, Plan, Scratchpad, View
 from towpath.step.isolate import isolate
 from towpath.step.state import State
-from towpath.step.tasks import Origin, Place, Task
+from towpath.step.tasks import SENT, Origin, Place, Task
 
 
 def prepare(plan: Plan, state: State, place: Place, stop: int) -> list[Task]:
@@ -78,7 +78,7 @@ def pushed(plan: Plan, state: State, origin: Origin) -> list[Task]:
                 hint = nearest(send.node, plan.nodes)
                 raise UnknownNodeError(msg, hint=hint)
             continue
-        task = Task(spec, (PUSH, index, False), (PUSH,), origin)
+        task = Task(spec, (PUSH, index, False), SENT, origin)
         task.input = isolate(send.arg) if copied else send.arg
         if send.timeout is not None:
             task.timeout = send.timeout

@@ -22,6 +22,8 @@ Path = tuple[Any, ...]
 
 # The entry of carried ids that is no path.
 SINCE: Final = ""
+SENT: Final = (PUSH,)
+"""The triggers of a task that comes from a `Send`."""
 PUSHED: Final = 1
 PULLED: Final = 0
 
