@@ -48,11 +48,9 @@ def gated(kind: Any, gate: Gate) -> Any:
             gate.pass_through()
             return super()._write(make, durable=durable)
 
-        if kind is not SqliteSaver:  # whose async methods call the blocking ones
-
-            async def _awrite(self, make, *, durable=True):
-                await asyncio.to_thread(gate.pass_through)
-                return await super()._awrite(make, durable=durable)
+        async def _awrite(self, make, *, durable=True):
+            await asyncio.to_thread(gate.pass_through)
+            return await super()._awrite(make, durable=durable)
 
     return Gated
 
