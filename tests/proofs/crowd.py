@@ -316,4 +316,4 @@ def tell(plan: Plan, what: str = "hold") -> dict[str, Any]:
 
 if __name__ == "__main__":
     job = {"hold": hold, "open": open_many}[sys.argv[1]]
-    print(json.dumps(job(Plan(**json.loads(sys.argv[2])))))
+    sys.stdout.write(json.dumps(job(Plan(**json.loads(sys.argv[2])))))

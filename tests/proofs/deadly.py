@@ -319,7 +319,7 @@ def serve() -> None:
         answer = json.loads(told) if told else {}
         if os.WIFSIGNALED(status):
             answer["signal"] = os.WTERMSIG(status)
-        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.write(f"{json.dumps(answer)}\n")
         sys.stdout.flush()
 
 

@@ -71,8 +71,7 @@ def make(saver: Any, trouble: Trouble, colour: str, *, beside: bool) -> Any:
         return {"log": ["bad"]}
 
     async def abad(state: State) -> State:
-        while beside and not ended.is_set():
-            await asyncio.sleep(0)
+        assert not beside or await asyncio.to_thread(ended.wait, 30)
         trouble.befall()
         await asyncio.sleep(0)
         return {"log": ["bad"]}

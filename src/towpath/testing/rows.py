@@ -90,8 +90,8 @@ def _told_of_cells(found: _Rows) -> Iterator[str]:
     reached: set[int] = set()
     while needed:
         reached |= needed
-        steps = {n: bases.get(n) for n in needed}
-        needed = {n - base for n, base in steps.items() if base} - reached
+        steps = [(n, bases.get(n)) for n in needed]
+        needed = {n - base for n, base in steps if base} - reached
     for number in sorted(reached - bases.keys()):
         yield f"cell {number} is missing"
     for number in sorted(bases.keys() - reached):
