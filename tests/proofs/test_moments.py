@@ -6,6 +6,7 @@ import asyncio
 import operator
 import threading
 from contextlib import closing
+from time import monotonic
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -139,6 +140,37 @@ def test_the_end_of_a_thread_is_what_its_caller_got(slow, colour, durability):
     again = call(graph, {"log": ["in"]}, colour, durability=durability)
     assert told["log"] == again["log"][: len(told["log"])]
     assert again == graph.get_state(THREAD).values
+
+
+@pytest.mark.parametrize("durability", ["sync", "async"])
+@pytest.mark.parametrize("colour", COLOURS)
+def test_a_result_is_stored_while_its_siblings_still_run(slow, colour, durability):
+    """So a crash repeats none but them."""
+    saver, gate = slow
+
+    def is_stored():
+        found = saver.get_tuple(THREAD)
+        pending = found.pending_writes if found else ()
+        return any(value == ["quick"] for *_, value in pending)
+
+    def quick(state):
+        return {"log": ["quick"]}
+
+    def slow_one(state):
+        deadline = monotonic() + 10
+        while not is_stored():
+            assert monotonic() < deadline
+            with gate.changed:
+                gate.changed.wait(0.05)
+        return {"log": ["slow"]}
+
+    builder: Any = StateGraph(State)
+    for node in (quick, slow_one):
+        builder.add_node(node.__name__, node)
+        builder.add_edge(START, node.__name__)
+    graph = builder.compile(checkpointer=saver)
+    told = call(graph, {"log": []}, colour, durability=durability)
+    assert ["quick", "slow"] == told["log"]
 
 
 @pytest.mark.parametrize("colour", COLOURS)
