@@ -137,6 +137,9 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
             return False
         return True
 
+    def show(self) -> None:
+        """Note that the engine holds the value, too, to show it to nodes."""
+
     def consume(self) -> bool:
         """Note that a task triggered by the channel was planned."""
         return False

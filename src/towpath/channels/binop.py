@@ -16,6 +16,7 @@ from towpath.constants import MISSING, Missing
 __all__ = ("BinaryOperatorAggregate", "same_function")
 
 _LAMBDA: Final = "<lambda>"
+ADD: Final = operator.add
 PURE: Final = frozenset(map(id, (operator.add, operator.or_, operator.and_)))
 """Operators that make a new container and leave both operands as they are."""
 _GENTLE: Final = (
@@ -60,7 +61,7 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
     may replace the value instead: see `towpath.types.Overwrite`.
     """
 
-    __slots__ = ("kind", "operator", "start")
+    __slots__ = ("kind", "operator", "shown", "start")
 
     ticks: ClassVar[bool] = False
 
@@ -75,6 +76,7 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
         self.operator = operator
         self.start = start
         self.kind = kind_of(typ)
+        self.shown = 0
         self.value = self._first()
 
     def _first(self) -> Value | Missing:
@@ -105,7 +107,12 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
         twin.operator = self.operator
         twin.start = self.start
         twin.kind = self.kind
+        twin.shown = 0
         return twin
+
+    def show(self) -> None:
+        """Note that the engine holds the value, too, to show it to nodes."""
+        self.shown = 1
 
     def from_checkpoint(self, checkpoint: Value | Any) -> Self:
         """Make a channel like this one that holds `checkpoint`."""
@@ -124,9 +131,9 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
         value = self.value
         fold = self.operator
         if (
-            type(value) is list
-            and fold is operator.add
-            and getrefcount(value) == ALONE
+            fold is ADD
+            and type(value) is list
+            and getrefcount(value) == ALONE + self.shown
             and {*map(type, values)} == {list}
         ):
             # Nobody else holds the list, so nobody can tell it from a new one.

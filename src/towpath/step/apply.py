@@ -135,10 +135,6 @@ def fold_into(
     # A plain key has no channel; one made of its value refuses several writes.
     plain = name in plan.plain
     channel = plan.channels[name].copy() if plain else state.channels[name]
-    key = name in plan.key_set
-    if key and type(state.values.get(name)) is list:
-        # Let go of it: a list that only its channel holds can grow in place.
-        state.values[name] = None
     try:
         changed = channel.update(writes)
     except ConcurrentUpdateError as error:
@@ -146,14 +142,14 @@ def fold_into(
     except Exception as error:
         say_where(error, name, tasks)
         raise
-    finally:
-        if key and not plain:
-            mirror(plan, state, name)
     if not changed:
         return False
     if plain:
-        hold(plan, state, name, channel.checkpoint())
-    shown = name in state.values if key else channel.is_available()
+        shown = hold(plan, state, name, channel.checkpoint())
+    elif name in plan.key_set:
+        shown = mirror(plan, state, name)
+    else:
+        shown = channel.is_available()
     if not shown:
         state.versions[name] = version
         state.changed.add(name)

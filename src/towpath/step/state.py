@@ -118,16 +118,18 @@ def open_state(
             if name in plan.plain:
                 hold(plan, state, name, stored.get(name, MISSING))
             else:
+                channels[name].show()
                 mirror(plan, state, name)
         live = [name for name in plan.ticking if channels[name].is_available()]
         state.live.update(live)
         return state
     for name in plan.early:
-        if channels[name].is_available():
-            if name in plan.key_set:
-                mirror(plan, state, name)
-            if name in plan.ticking:
-                state.live.add(name)
+        channel = channels[name]
+        if name in plan.key_set:
+            channel.show()
+            mirror(plan, state, name)
+        if name in plan.ticking and channel.is_available():
+            state.live.add(name)
     return state
 
 
