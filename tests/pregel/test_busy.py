@@ -227,6 +227,24 @@ def steal(saver: Any, thief: Lease) -> None:
     saver.begin_run(THREAD, thief)
 
 
+def test_waiting_for_a_busy_thread_can_be_given_up(saver: Any) -> None:
+    graph = compiled(saver, lambda state: {"log": ["node"]})
+    other = Lease("t")
+    saver.begin_run(THREAD, other)
+
+    async def run() -> None:
+        task = asyncio.create_task(graph.ainvoke({"log": ["in"]}, THREAD))
+        for _ in range(100):  # it has begun, and is somewhere in its waiting
+            await asyncio.sleep(0)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(task, 0.01)
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+    other.end()
+
+    assert ["next", "node"] == graph.invoke({"log": ["next"]}, THREAD)["log"]
+
+
 def test_nothing_is_left_of_a_thread_that_never_began(saver: Any) -> None:
     graph = compiled(saver, lambda state: {})
     with pytest.raises(Exception, match="resume"):

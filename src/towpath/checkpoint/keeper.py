@@ -32,7 +32,8 @@ class Keeper:
         """Renew a lease from now on."""
         with self._changed:
             self._leases.add(lease)
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
+                # After a fork, the thread is the parent's.
                 self._thread = threading.Thread(
                     target=self._keep, name="towpath-leases", daemon=True
                 )

@@ -415,15 +415,15 @@ class LoopDriver:
             return
         if (backlog := self.backlog()) is not None:
             await backlog.flush()
-        await self.untorn(command)
+        await self.untorn(lambda: staged(command).arun())
 
-    async def untorn(self, command: Persist | Record) -> Any:
-        """Store, and let no cancellation tear it.
+    async def untorn(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a saver call, and let no cancellation tear it.
 
         When one comes, the command is obeyed again while the run is closed,
         and finds the call still going on.
         """
-        job = self.storing or asyncio.ensure_future(staged(command).arun())
+        job = self.storing or asyncio.ensure_future(call())
         self.storing = job
         try:
             return await asyncio.shield(job)
@@ -455,8 +455,12 @@ class LoopDriver:
             try:
                 if is_inline(command.saver):
                     return getattr(command.saver, method)(*args)
-                return await getattr(command.saver, f"a{method}")(*args)
+                call = partial(getattr(command.saver, f"a{method}"), *args)
+                # What claims a thread and is torn might claim it for nobody.
+                return await (call() if command.lease is None else self.untorn(call))
             except ThreadBusyError as error:
+                if self.cancelled is not None:
+                    raise self.cancelled from None  # nobody waits for it any more
                 pause_s = pause_before_claim(command, error, attempt, blocks=False)
                 await asyncio.sleep(pause_s)
             attempt += 1

@@ -323,6 +323,8 @@ class SyncDriver:
             try:
                 return getattr(command.saver, method)(*args)
             except ThreadBusyError as error:
+                if self.cancelled is not None:
+                    raise self.cancelled from None  # nobody waits for it any more
                 sleep(pause_before_claim(command, error, attempt, blocks=True))
             attempt += 1
 
