@@ -136,6 +136,23 @@ def test_an_update_goes_to_an_old_checkpoint(lib: Api) -> object:
     return state, again, len(list(app.get_state_history(thread())))
 
 
+@on_both
+def test_of_a_checkpoint_that_was_passed_nothing_is_changed(lib: Api) -> object:
+    """An update that stands in for a planned task is its result, on the newest."""
+    app = abc(lib, interrupt_before=["b"])
+    app.invoke({"log": []}, thread())
+    at = app.get_state(thread()).config
+    seen = []
+    for text in ("first", "second"):
+        app.update_state(at, {"log": [text]}, as_node="b")
+        seen.append([task.result for task in app.get_state(at).tasks])
+    app.update_state(thread(), {"log": ["on"]}, as_node="a")
+    passed = app.get_state(thread()).config
+    app.update_state(at, {"log": ["beside"]}, as_node="a")
+    app.update_state(passed, {"log": ["late"]}, as_node="b")
+    return seen, [task.result for task in app.get_state(passed).tasks]
+
+
 @on_drop_in
 def test_metadata_of_a_run_is_kept_and_searched(lib: Api) -> object:
     app = abc(lib)

@@ -131,7 +131,8 @@ def update(
         names.update(*(plan.listeners.get(channel, ()) for channel, _ in task.writes))
     done = finished(tasks, pending, keep=True) if unfinished else []
     done = [task for task in done if task.writes and task.name not in names]
-    yield from record_stand_ins(session, acting, tasks, pending)
+    if at_head:  # of a checkpoint that the thread has passed, nothing is changed
+        yield from record_stand_ins(session, acting, tasks, pending)
     apply(plan, session.state, [*done, *acting])
     config = yield from committed(session, "update")
     if req.ns and saved is not None:
