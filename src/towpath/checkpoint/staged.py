@@ -69,6 +69,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
             cls.capabilities,
             atomic_commit=cls.capabilities.atomic_commit and not one_by_one,
             deltas=False,
+            leases=False,
             staged=False,
         )
 
