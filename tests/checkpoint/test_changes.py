@@ -127,7 +127,12 @@ def test_what_is_stored_as_changes_is_what_was_there(
     kind: str, steps: list[Any]
 ) -> None:
     """Through forks, removals, replacements, and changes in place."""
-    saver = SAVERS[kind]()
+    with SAVERS[kind]() as saver:
+        play(saver, steps)
+
+
+def play(saver: Any, steps: list[Any]) -> None:
+    """Store a history, and compare all of it with what it was."""
     full: dict[str, bytes] = {}
     heads: list[Head] = [({}, {}, None)]
     for channel, change, where, number in steps:

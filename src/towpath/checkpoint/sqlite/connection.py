@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from towpath.errors import PersistenceError
 R = TypeVar("R")
 Synchronous = Literal["OFF", "NORMAL", "FULL", "EXTRA"]
 
+_PAUSE_S: Final = 0.005
 _IDLE_MAX: Final = 8
 """How many reading connections are kept for later."""
 
@@ -74,12 +76,29 @@ class Connections:
             uri=self._path.startswith("file:"),
         )
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            self._make_wal(connection)
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _make_wal(self, connection: sqlite3.Connection) -> None:
+        """Have a database write ahead.
+
+        When several processes open a new one, SQLite tells all but one of them at
+        once that it is locked, whatever the timeout: so they are to ask again.
+        """
+        until = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE_S)
+            else:
+                return
 
     def write(self, program: Program[R], *, durable: bool = True) -> R:
         """Run a program that may write; all of it is stored, or nothing.
