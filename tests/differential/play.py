@@ -201,15 +201,11 @@ class Player:
     def _unsettled(self, config: Any, *, now: bool) -> bool:
         """Tell whether a step has open questions, or is half done.
 
-        An update drops the questions, and what finished tasks wrote, with the
-        peer; with us it keeps them: an intended difference.
+        An update drops the questions, and what finished tasks wrote or subgraphs
+        have done, with the peer; with us it keeps them: an intended difference.
         """
         tasks = getattr(self._snapshot(config), "tasks", ())
-        return any(
-            task.interrupts
-            or (now and (task.result is not None or task.error is not None))
-            for task in tasks
-        )
+        return any(task.interrupts or (now and _half_done(task)) for task in tasks)
 
     def _behind(self, back: int) -> Any:
         history = self._history(self.config, raw=True)
@@ -271,3 +267,9 @@ def _wide(snapshot: Any) -> bool:
         return True  # Finished tasks of a step wrote what cannot be read together.
     children = [task.state for task in snapshot.tasks if hasattr(task.state, "tasks")]
     return len(snapshot.tasks) > 1 or any(map(_wide, children))
+
+
+def _half_done(task: Any) -> bool:
+    """Tell whether a task has come to something that an update must keep."""
+    inside = getattr(task.state, "metadata", None)
+    return task.result is not None or task.error is not None or bool(inside)
