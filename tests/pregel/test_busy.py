@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from towpath import END, START, Command, StateGraph, interrupt
-from towpath.checkpoint.base.lease import Lease
+from towpath.checkpoint.base.lease import Lease, pause_s
 from towpath.checkpoint.memory import InMemorySaver
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.errors import (
@@ -243,6 +243,10 @@ def test_waiting_for_a_busy_thread_can_be_given_up(saver: Any) -> None:
     other.end()
 
     assert ["next", "node"] == graph.invoke({"log": ["next"]}, THREAD)["log"]
+
+
+def test_waiting_may_take_as_long_as_it_takes() -> None:
+    assert [0.002, 0.25, 0.25] == [pause_s(0), pause_s(50), pause_s(1_000_000)]
 
 
 def test_nothing_is_left_of_a_thread_that_never_began(saver: Any) -> None:

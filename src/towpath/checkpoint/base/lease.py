@@ -74,7 +74,8 @@ def is_here(owner: str, *, blocks: bool) -> bool:
 
 def pause_s(attempt: int) -> float:
     """Return how many seconds to wait before a claim is made again."""
-    return float(min(0.002 * 1.5**attempt, PAUSE_S_MAX))
+    # Without a bound on the power, it is too large for a float after some minutes.
+    return float(min(0.002 * 1.5 ** min(attempt, 20), PAUSE_S_MAX))
 
 
 # Who a process is: where its number means something, its number, when it began.
