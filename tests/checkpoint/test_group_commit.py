@@ -125,3 +125,36 @@ def test_a_closed_saver_says_so_in_both_colours(tmp_path: Path) -> None:
         saver.put(place("t"), checkpoint(1), {}, {"a": 1})
     with pytest.raises(PersistenceError, match="closed"):
         asyncio.run(saver.aput(place("t"), checkpoint(1), {}, {"a": 1}))
+
+
+def test_an_interruption_of_one_is_no_success_of_the_others(tmp_path: Path) -> None:
+    """Whoever commits for all may be the main thread, which Ctrl-C interrupts."""
+    with SqliteSaver(str(tmp_path / "db")) as saver:
+        told: list[BaseException | None] = []
+
+        def put() -> None:
+            try:
+                saver.put(place("other"), checkpoint(1), {}, {"a": 1})
+            except BaseException as error:
+                told.append(error)
+            else:
+                told.append(None)
+
+        def interrupted() -> Any:
+            raise KeyboardInterrupt
+            yield
+
+        other = threading.Thread(target=put)
+        with saver._connections._lock:
+            other.start()
+            while not saver._connections._queue._jobs:
+                pass
+            with pytest.raises(KeyboardInterrupt):
+                saver._connections.write(interrupted())
+        other.join()
+
+        [error] = told
+        assert isinstance(error, PersistenceError)
+        assert isinstance(error.__cause__, KeyboardInterrupt)
+        assert saver.get_tuple(place("other")) is None
+        saver.put(place("other"), checkpoint(2), {}, {"a": 1})

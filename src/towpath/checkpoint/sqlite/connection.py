@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 from towpath.checkpoint.programs import Program
-from towpath.checkpoint.sqlite.group import Job, Queue, finish
+from towpath.checkpoint.sqlite.group import Job, Queue, fail, finish
 from towpath.errors import PersistenceError
 
 R = TypeVar("R")
@@ -131,8 +131,13 @@ class Connections:
             with self._synchronised(any(job.durable for job in jobs)):
                 self._write_together(jobs)
         except Exception as error:
-            for job in jobs:
-                job.fail(error)
+            fail(jobs, error)
+        except BaseException as error:
+            # It is for the thread that happens to commit for all of them.
+            stopped = PersistenceError("the transaction was interrupted")
+            stopped.__cause__ = error
+            fail(jobs, stopped)
+            raise
         finally:
             finish(jobs)
 

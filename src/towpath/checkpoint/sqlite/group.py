@@ -54,6 +54,12 @@ class Job(Generic[R]):
         return result
 
 
+def fail(jobs: Sequence[Job[Any]], error: BaseException) -> None:
+    """Note why nothing of several jobs is stored."""
+    for job in jobs:
+        job.fail(error)
+
+
 def finish(jobs: Sequence[Job[Any]]) -> None:
     """Tell those who wait for jobs, with one call for each event loop."""
     by_loop: dict[Notify, list[Job[Any]]] = {}
