@@ -41,7 +41,6 @@ class Keeper:
 
     def drop(self, lease: Lease) -> None:
         """Renew it no more."""
-        lease.end()
         with self._changed:
             self._leases.discard(lease)
 

@@ -99,6 +99,7 @@ def release(lease: Lease) -> Program[None]:
         "UPDATE towpath_leases SET owner = NULL WHERE thread = ? AND owner = ?",
         (lease.thread, lease.owner),
     )
+    lease.end()  # not before: who is taken for dead loses what it stores last
 
 
 class LeaseTable:

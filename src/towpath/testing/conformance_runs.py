@@ -95,6 +95,19 @@ class RunChecks:
         saver.begin_run(at(), two)
         assert two.epoch
 
+    def leases_are_held_until_they_are_given_back(self, saver: Blocking) -> None:
+        one, two = Lease("t"), Lease("t")
+        saver.begin_run(at(), one)
+        value: Any = {"a": [{"x": 1}]}
+        first = saver.saver.stage_commit(at(), *step(value, 1), lease=one)
+        config = saver.run(first)
+        value["a"][0]["x"] = "changed"
+        end = saver.saver.end_run(config, value, one, release=True)
+        assert end is not None
+        raises(ThreadBusyError, lambda: saver.begin_run(at(), two))
+        saver.run(end)
+        assert values(saver.begin_run(at(), two)) == {"a": [{"x": "changed"}]}
+
     def leases_of_the_dead_are_free(self, saver: Blocking) -> None:
         one, two = Lease("t"), Lease("t")
         saver.begin_run(at(), one)
