@@ -62,6 +62,11 @@ class Link(NamedTuple):
     data: bytes
     base: Link | None = None
 
+    @property
+    def undivided(self) -> bool:
+        """Whether it is a whole value that was not taken apart."""
+        return self.base is None and self.tag not in (LIST, DICT)
+
     def chain(self) -> list[Link]:
         """Return the links from the whole value up to this one."""
         links = [self]
@@ -149,17 +154,6 @@ class Differ:
         known = Trace(None, self._digest(value, cell), len(cell[1]))
         same = trace is not None and trace.digests == known.digests
         return (SAME if same else cell), known
-
-    def differs(self, value: Any, trace: Trace) -> bool:
-        """Tell whether a value is not what was stored."""
-        kind = type(trace.digests)
-        if kind is list:
-            same = type(value) is list and _identical(value, trace.items)
-        elif kind is dict:
-            same = type(value) is dict and _identical_dict(value, trace.items)
-        else:
-            return bool(self._digest(value) != trace.digests)
-        return not same or bool(self._stale(trace, None))
 
     # Lists
 
@@ -326,13 +320,13 @@ class Reader:
             DeserializationError: the bytes are damaged, or name a class that
                 is not registered.
         """
-        if link.base is None and link.tag not in (LIST, DICT):
+        if link.undivided:
             return self._serde.loads_typed((link.tag, link.data))
         return self._restore(link, None)
 
     def traced(self, link: Link) -> tuple[Any, Trace | None]:
         """Restore a value, and what is to be remembered of it."""
-        if link.base is None and link.tag not in (LIST, DICT):
+        if link.undivided:
             value = self._serde.loads_typed((link.tag, link.data))
             if type(value) in _SCALARS:
                 return value, None
@@ -470,10 +464,6 @@ def _starts_with(value: list[Any], start: list[Any], *, added: bool) -> bool:
         with suppress(Exception):
             return value[:size] == start
     return all(map(is_, value, start))
-
-
-def _identical(value: list[Any], other: list[Any]) -> bool:
-    return len(value) == len(other) and all(map(is_, value, other))
 
 
 def _identical_dict(value: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.base.saver import Written
-from towpath.checkpoint.changes import Differ, Link, Reader, Trace
+from towpath.checkpoint.changes import SAME, Differ, Link, Reader, Trace
 from towpath.checkpoint.record import Cell
 
 _HEADS_MAX: Final = 4096
@@ -92,12 +92,9 @@ def changed_in_place(
     differ: Differ, head: Head, values: Mapping[str, Any]
 ) -> dict[str, Cell]:
     """Encode the values that are no longer what was stored of them."""
-    channels = [
-        channel
-        for channel, trace in head.traces.items()
-        if channel in values and differ.differs(values[channel], trace)
-    ]
-    return encode_values(differ, head, values, channels, None)
+    channels = [channel for channel in head.traces if channel in values]
+    cells = encode_values(differ, head, values, channels, None)
+    return {channel: cell for channel, cell in cells.items() if cell != SAME}
 
 
 def read_traced(
