@@ -27,8 +27,9 @@ def run(
     made = prepare_run(graph, input, config, options, streams=streams)
     if streams:
         return list(stream_run(made))
-    with ForParents(made):
-        return result(made, to_end(made), options)
+    with guarded(made):
+        outcome = to_end(made)
+    return result(made, outcome, options)
 
 
 async def arun(
@@ -42,8 +43,9 @@ async def arun(
     made = prepare_run(graph, input, config, options, streams=streams)
     if streams:
         return [chunk async for chunk in astream_run(made)]
-    with ForParents(made):
-        return result(made, await ato_end(made), options)
+    with guarded(made):
+        outcome = await ato_end(made)
+    return result(made, outcome, options)
 
 
 def to_end(made: Run) -> Outcome:
@@ -88,7 +90,7 @@ def adrive(made: Run, outcome: list[Outcome]) -> AsyncGenerator[Any, None]:
 
 def stream_run(made: Run) -> Generator[Any, None, None]:
     """Yield a run's chunks in the form that was asked for."""
-    with closing(drive(made)) as steps, ForParents(made):
+    with closing(drive(made)) as steps, guarded(made):
         while True:
             try:
                 chunk = next(steps)
@@ -101,21 +103,22 @@ async def astream_run(made: Run) -> AsyncGenerator[Any, None]:
     """Async twin of `stream_run`."""
     outcome: list[Outcome] = []
     async with aclosing(adrive(made, outcome)) as steps:
-        with ForParents(made):
+        with guarded(made):
             async for chunk in steps:
                 for part in await made.format.ashown(chunk):
                     yield part
     settle(made, outcome[0])
 
 
-class ForParents:
+class guarded:  # noqa: N801 - reads as a verb in `with`
     """Refuses a command for a parent from a graph that has none.
+
+    A class, because `contextlib.contextmanager` sets an attribute on exceptions
+    that pass, which frozen ones refuse.
 
     Raises:
         InvalidUpdateError: the graph runs by itself (TP-201).
     """
-
-    __slots__ = ("made",)
 
     def __init__(self, made: Run) -> None:
         self.made = made
@@ -123,12 +126,14 @@ class ForParents:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         if isinstance(error, ParentCommand) and self.made.parent is None:
+            name = self.made.plan.name
             raise InvalidUpdateError(
-                f"a node of `{self.made.plan.name}` returned "
-                "Command(graph=Command.PARENT), but the graph runs by itself and has "
-                "no parent",
+                f"a node of `{name}` returned Command(graph=Command.PARENT), but the "
+                "graph runs by itself and has no parent",
                 hint="leave `graph` out to go to a node of the same graph",
             ) from error
 

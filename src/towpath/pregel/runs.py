@@ -54,11 +54,6 @@ class Options:
     version: Any = "v1"
     during: bool | None = None
 
-    @property
-    def collects(self) -> bool:
-        """Whether `invoke` gives the chunks of a stream instead of the output."""
-        return self.stream_mode != "values"
-
     def __post_init__(self) -> None:
         """Refuse what cannot be meant.
 
