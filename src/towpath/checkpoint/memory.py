@@ -57,14 +57,12 @@ from towpath.checkpoint.base.saver import (
 from towpath.checkpoint.changes import CHANGES, NULL, SAME, Link, Reader
 from towpath.checkpoint.heads import (
     Head,
-    encode_values,
     read_traced,
 )
 from towpath.checkpoint.leasing import LeaseTable
 from towpath.checkpoint.record import (
     Cell,
     WriteCell,
-    changed,
     dump_channels,
     dump_metadata,
     dump_step,
@@ -341,19 +339,20 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         new_versions: ChannelVersions,
         written: Written,
     ) -> Record:
-        serde, space = self.serde, address.space
+        serde = self.serde
         with self._lock:
-            parent = self._space(*space).get(address.id) if address.id else None
+            parent = self._space(*address.space).get(address.id or "")
         header = header_of(checkpoint)
         versions = dict(header.pop("channel_versions"))
-        head = self._heads.take(space, address.id if parent else None)
-        channels = changed(versions, new_versions, parent and parent.versions)
-        values = checkpoint["channel_values"]
-        cells = encode_values(self._differ, head, values, channels, written)
-        head.id = checkpoint["id"]
-        self._heads.keep(space, head)
-        links = _linked(cells, parent.cells if parent else {})
-        if parent is not None:
+        if parent is None:  # a head would tell of what is gone
+            ground = address._replace(id=None)
+            _, cells = self._encode(ground, checkpoint, new_versions, written)
+            links = _linked(cells, {})
+        else:
+            channels, cells = self._encode(
+                address, checkpoint, new_versions, written, parent.versions
+            )
+            links = _linked(cells, parent.cells)
             links = inherit(parent.cells, links, channels, versions)
         others = dump_channels(serde, checkpoint, loose(checkpoint))
         return Record(

@@ -44,7 +44,6 @@ from towpath.checkpoint.changes import Reader
 from towpath.checkpoint.heads import (
     Head,
     Space,
-    encode_values,
     read_traced,
 )
 from towpath.checkpoint.keeper import Keeper
@@ -52,7 +51,6 @@ from towpath.checkpoint.programs import Program
 from towpath.checkpoint.reading import Scope, Stored
 from towpath.checkpoint.record import (
     Cell,
-    changed,
     dump_channels,
     dump_metadata,
     dump_step,
@@ -141,23 +139,21 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         self, config: RunnableConfig, lease: Lease | None = None
     ) -> CheckpointTuple | None:
         """As `get_tuple`, for a run that goes on from there."""
-        make = partial(self._begin, locate(config), lease)
-        if lease is None:
-            return self._read(make)
-        found = self._write(make, durable=False)
-        self._keeper.add(lease)
-        return found
+        return self._beginning(config, lease).run()
 
     async def abegin_run(
         self, config: RunnableConfig, lease: Lease | None = None
     ) -> CheckpointTuple | None:
         """Async twin of `begin_run`."""
+        return await self._beginning(config, lease).arun()
+
+    def _beginning(
+        self, config: RunnableConfig, lease: Lease | None
+    ) -> Staged[CheckpointTuple | None]:
         make = partial(self._begin, locate(config), lease)
         if lease is None:
-            return await self._aread(make)
-        found = await self._awrite(make, durable=False)
-        self._keeper.add(lease)
-        return found
+            return self._reading(make)
+        return self._writing(make, durable=False)
 
     @cached_property
     def _keeper(self) -> Keeper:
@@ -171,6 +167,7 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     ) -> Program[CheckpointTuple | None]:
         if lease is not None:
             lease.grant((yield from leasing.acquire(lease)))
+            self._keeper.add(lease)
         stored = yield from reading.latest(address, self._seal_of)
         if stored is None:
             return None
@@ -260,18 +257,13 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     ) -> Staged[RunnableConfig]:
         """Encode what `commit` stores."""
         address = locate(config)
-        space = address.space
         if writes:
             located(config)
-        head = self._heads.take(space, address.id)
         draft = self._draft(address, checkpoint, metadata, new_versions, writes)
         draft.lease = lease
-        channels = changed(draft.versions, draft.new_versions, head.versions)
-        values = checkpoint["channel_values"]
-        draft.cells = encode_values(self._differ, head, values, channels, written)
-        head.id, head.versions = draft.id, draft.versions
-        self._heads.keep(space, head)
-        return self._staged(space, partial(self._completed, draft, checkpoint))
+        _, draft.cells = self._encode(address, checkpoint, new_versions, written)
+        make = partial(self._completed, draft, checkpoint)
+        return self._staged(address.space, make)
 
     def _draft(
         self,
@@ -378,12 +370,12 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         else:
             inside = retention.Inside(self.serde.loads_typed, self._seal_of)
             program = partial(retention.remove, thread, rule, inside, dry_run)
-        return self._reading(program) if dry_run else self._writing(program)
+        return self._chore(program, dry_run)
 
     def _copying(self, source: str, target: str, dry_run: bool) -> Staged[Affected]:
         seal_of = self._seal_of
         program = partial(resealing.copy_thread, source, target, seal_of, dry_run)
-        return self._reading(program) if dry_run else self._writing(program)
+        return self._chore(program, dry_run)
 
     def rotate(
         self, thread_ids: Sequence[str] | None = None, *, dry_run: bool = False
@@ -410,15 +402,21 @@ class SqlSaver(StagedSaver, UpkeepSaver):
 
         def rotating(thread: str) -> Staged[Affected]:
             program = partial(resealing.rotate, thread, self._seal_of, dry_run)
-            return self._reading(program) if dry_run else self._writing(program)
+            return self._chore(program, dry_run)
 
         return rotating
 
     def _reading(self, make: Make[R]) -> Staged[R]:
         return Storing(partial(self._read, make), partial(self._aread, make))
 
-    def _writing(self, make: Make[R]) -> Staged[R]:
-        return Storing(partial(self._write, make), partial(self._awrite, make))
+    def _writing(self, make: Make[R], *, durable: bool = True) -> Staged[R]:
+        return Storing(
+            partial(self._write, make, durable=durable),
+            partial(self._awrite, make, durable=durable),
+        )
+
+    def _chore(self, make: Make[R], dry_run: bool) -> Staged[R]:
+        return self._reading(make) if dry_run else self._writing(make)
 
 
 class _Listing:

@@ -7,7 +7,7 @@ so a value is stored as it was when the method was called, whenever that is done
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -20,10 +20,15 @@ from towpath.checkpoint.base.model import (
     CheckpointMetadata,
     locate,
 )
-from towpath.checkpoint.base.saver import BaseCheckpointSaver, Staged, TaskWrites
+from towpath.checkpoint.base.saver import (
+    BaseCheckpointSaver,
+    Staged,
+    TaskWrites,
+    Written,
+)
 from towpath.checkpoint.changes import Differ
-from towpath.checkpoint.heads import Heads, changed_in_place
-from towpath.checkpoint.record import Cell
+from towpath.checkpoint.heads import Heads, changed_in_place, encode_values
+from towpath.checkpoint.record import Cell, changed
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -80,6 +85,28 @@ class StagedSaver(BaseCheckpointSaver[int]):
     @cached_property
     def _differ(self) -> Differ:
         return Differ(self.serde)
+
+    def _encode(
+        self,
+        address: Address,
+        checkpoint: Checkpoint,
+        new_versions: ChannelVersions,
+        written: Written,
+        parent: ChannelVersions | None = None,
+    ) -> tuple[Collection[str], dict[str, Cell]]:
+        """Encode what changed since the parent; return which channels those are, too.
+
+        `parent` are the parent's versions, where those of the head are not enough.
+        """
+        head = self._heads.take(address.space, address.id)
+        versions = dict(checkpoint["channel_versions"])
+        known = head.versions if parent is None else parent
+        channels = changed(versions, new_versions, known)
+        values = checkpoint["channel_values"]
+        cells = encode_values(self._differ, head, values, channels, written)
+        head.id, head.versions = checkpoint["id"], versions
+        self._heads.keep(address.space, head)
+        return channels, cells
 
     def put(
         self,

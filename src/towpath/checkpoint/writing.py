@@ -107,7 +107,7 @@ def amend(
     at: str,
     own: Mapping[str, Cell],
     lease: Lease | None,
-    seal: Seal = PLAIN,
+    seal: Seal,
 ) -> Program[None]:
     """Replace values of a stored checkpoint; nothing happens if it is gone."""
     ground = yield from _ground(place, at, at, lease, seal)
@@ -239,7 +239,7 @@ def put_writes(
     checkpoint: str,
     writes: Sequence[WriteCell],
     lease: Lease | None,
-    seal: Seal = PLAIN,
+    seal: Seal,
 ) -> Program[None]:
     """Record what a task wrote on top of a checkpoint.
 
