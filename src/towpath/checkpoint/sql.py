@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import (
     AsyncIterator,
     Callable,
+    Coroutine,
+    Generator,
     Iterator,
     Mapping,
     Sequence,
@@ -79,6 +81,19 @@ _PAGE_MAX: Final = 1024
 together, values that grew from each other are decoded once."""
 
 _codec: Final = Codec()
+
+
+class Ready:
+    """Something that is done already, or is done by awaiting it."""
+
+    def __init__(
+        self, pending: Callable[[], Coroutine[Any, Any, None]] | None = None
+    ) -> None:
+        self._pending = pending
+
+    def __await__(self) -> Generator[Any, None, None]:
+        if self._pending is not None:
+            yield from self._pending().__await__()
 
 
 class SqlSaver(StagedSaver, UpkeepSaver):

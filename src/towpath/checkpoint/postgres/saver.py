@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple, Self, TypeVar
@@ -45,7 +45,7 @@ from towpath.checkpoint.postgres.work import (
 from towpath.checkpoint.programs import MIGRATIONS, Program, Query
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.keyring import Keyring
-from towpath.checkpoint.sql import Make, SqlSaver
+from towpath.checkpoint.sql import Make, Ready, SqlSaver
 from towpath.checkpoint.staged import Storing
 from towpath.errors import PersistenceError
 
@@ -215,19 +215,6 @@ class PostgresSaver(SqlSaver):
         if self._lenders.looped is None:
             return await in_thread(_run, self._lenders.blocking, work)
         return await _arun(self._lenders.looped, work)
-
-
-class Ready:
-    """Something that is done already, or is done by awaiting it."""
-
-    def __init__(
-        self, pending: Callable[[], Coroutine[Any, Any, None]] | None = None
-    ) -> None:
-        self._pending = pending
-
-    def __await__(self) -> Generator[Any, None, None]:
-        if self._pending is not None:
-            yield from self._pending().__await__()
 
 
 # Running

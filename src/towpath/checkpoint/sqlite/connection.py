@@ -58,7 +58,7 @@ class Connections:
         else:
             self._path = ""
             self.writer = target
-            self.writer.execute("PRAGMA journal_mode = WAL")
+            self._make_wal(self.writer)
         self._shared = not self._owned or _in_memory(self._path)
 
     def _open(self) -> sqlite3.Connection:

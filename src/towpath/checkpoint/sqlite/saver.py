@@ -8,7 +8,7 @@ running event loop included.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
@@ -19,7 +19,7 @@ from towpath.checkpoint import programs
 from towpath.checkpoint.base.saver import Staged
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.keyring import Keyring
-from towpath.checkpoint.sql import Make, SqlSaver
+from towpath.checkpoint.sql import Make, Ready, SqlSaver
 from towpath.checkpoint.sqlite.connection import Connections, Synchronous
 from towpath.checkpoint.sqlite.group import Job
 from towpath.checkpoint.staged import Storing
@@ -181,11 +181,3 @@ class SqliteSaver(SqlSaver):
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_THREADS_MAX, "towpath-sqlite")
         return self._threads
-
-
-class Ready:
-    """Something that is done already, for those who await it."""
-
-    def __await__(self) -> Generator[None, None, None]:
-        return
-        yield
