@@ -1,8 +1,10 @@
-"""What tests of every folder share: a real Postgres."""
+"""What tests of every folder share: a real Postgres, an interpreter apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,23 @@ import pytest
 
 if TYPE_CHECKING:
     from towpath.testing.postgres_server import OwnServer, PostgresServer
+
+
+@pytest.fixture
+def printed_apart() -> Callable[[str], str]:
+    """Run a program in an interpreter of its own, and return what it prints."""
+
+    def run(program: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONPATH": "src"},
+        )
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture(scope="session")

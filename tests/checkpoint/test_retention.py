@@ -33,6 +33,7 @@ from towpath.testing.conformance_retention import (
     whole,
 )
 from towpath.testing.conformance_saver import Branch, at, id_of, ids, values
+from towpath.testing.rows import row_counts, strays
 
 # Laws
 
@@ -361,3 +362,38 @@ def test_a_connection_of_the_callers_can_be_vacuumed():
     saver.delete_thread("t")
     assert saver.vacuum() >= 0
     connection.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def sql_saver(request):
+    """A saver of every SQL database."""
+    if request.param == "sqlite":
+        saver = SqliteSaver(":memory:")
+    else:
+        dsn = request.getfixturevalue("postgres")
+        from towpath.checkpoint.postgres import PostgresSaver
+
+        saver = PostgresSaver(dsn)
+    with saver:
+        yield saver
+
+
+@pytest.mark.parametrize("how", ["delete_thread", "prune", "delete_for_runs"])
+def test_deleting_leaves_no_orphans(sql_saver, how):
+    branch = Branch(Blocking(sql_saver), at())
+    for number in range(3):
+        config = branch.put({"a": number, f"k{number}": 1}, {"run_id": "r"})
+        sql_saver.put_writes(config, [("x", 1)], "task")
+    Branch(Blocking(sql_saver), at("other")).put({"other": 1})
+    if how == "delete_thread":
+        sql_saver.delete_thread("t")
+        expected = {"spaces": 1, "checkpoints": 1, "cells": 1, "writes": 0}
+    elif how == "prune":
+        sql_saver.prune(["t"])
+        expected = {"spaces": 2, "checkpoints": 2, "cells": 5, "writes": 1}
+    else:
+        sql_saver.delete_for_runs(["r"])
+        expected = {"spaces": 1, "checkpoints": 1, "cells": 1, "writes": 0}
+    counts = row_counts(sql_saver)
+    assert expected == {table: counts[table] for table in expected}
+    assert [] == list(strays(sql_saver))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 pytest.importorskip("langchain_core")
@@ -49,7 +46,7 @@ def test_a_message_comes_back_as_it_was(message):
     assert message.model_fields_set == back.model_fields_set
 
 
-def test_a_program_that_never_saw_a_message_can_read_one():
+def test_a_program_that_never_saw_a_message_can_read_one(printed_apart):
     tag, data = serde.dumps_typed([HumanMessage("hi")])
     program = (
         "import sys\n"
@@ -58,14 +55,8 @@ def test_a_program_that_never_saw_a_message_can_read_one():
         f"[message] = JsonPlusSerializer().loads_typed(({tag!r}, {data!r}))\n"
         "print(type(message).__name__, message.content)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": "src"},
-    )
-    assert "HumanMessage hi" == done.stdout.strip()
+    printed = printed_apart(program)
+    assert "HumanMessage hi" == printed.strip()
 
 
 def test_a_class_that_only_has_the_name_of_one_is_none():

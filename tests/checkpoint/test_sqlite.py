@@ -289,26 +289,6 @@ def test_an_unchanged_value_is_stored_once(path):
         assert pages * 4096 < 200_000
 
 
-@pytest.mark.parametrize("how", ["delete_thread", "prune", "delete_for_runs"])
-def test_deleting_leaves_no_orphans(how):
-    with SqliteSaver(":memory:") as saver:
-        branch = Branch(Blocking(saver), at())
-        for number in range(3):
-            config = branch.put({"a": number, f"k{number}": 1}, {"run_id": "r"})
-            saver.put_writes(config, [("x", 1)], "task")
-        put(saver, {"other": 1}, "other")
-        if how == "delete_thread":
-            saver.delete_thread("t")
-            expected = {"spaces": 1, "checkpoints": 1, "cells": 1, "writes": 0}
-        elif how == "prune":
-            saver.prune(["t"])
-            expected = {"spaces": 2, "checkpoints": 2, "cells": 5, "writes": 1}
-        else:
-            saver.delete_for_runs(["r"])
-            expected = {"spaces": 1, "checkpoints": 1, "cells": 1, "writes": 0}
-        assert expected == {table: count(saver, table) for table in expected}
-
-
 def test_a_program_that_fails_leaves_nothing_behind():
     with SqliteSaver(":memory:") as saver:
         saver.conn.execute(

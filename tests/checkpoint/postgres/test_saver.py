@@ -521,23 +521,3 @@ def test_an_unchanged_value_is_stored_once(postgres):
         for number in range(50):
             branch.put({"n": number})
         assert 52 == count(postgres, "cells")
-
-
-@pytest.mark.parametrize("how", ["delete_thread", "prune", "delete_for_runs"])
-def test_deleting_leaves_no_orphans(postgres, how):
-    with PostgresSaver(postgres) as saver:
-        branch = Branch(Blocking(saver), at())
-        for number in range(3):
-            config = branch.put({"a": number, f"k{number}": 1}, {"run_id": "r"})
-            saver.put_writes(config, [("x", 1)], "task")
-        put(saver, {"other": 1}, "other")
-        if how == "delete_thread":
-            saver.delete_thread("t")
-            expected = {"spaces": 1, "checkpoints": 1, "cells": 1, "writes": 0}
-        elif how == "prune":
-            saver.prune(["t"])
-            expected = {"spaces": 2, "checkpoints": 2, "cells": 5, "writes": 1}
-        else:
-            saver.delete_for_runs(["r"])
-            expected = {"spaces": 1, "checkpoints": 1, "cells": 1, "writes": 0}
-        assert expected == {table: count(postgres, table) for table in expected}
