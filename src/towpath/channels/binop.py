@@ -19,12 +19,13 @@ _LAMBDA: Final = "<lambda>"
 ADD: Final = operator.add
 PURE: Final = frozenset(map(id, (operator.add, operator.or_, operator.and_)))
 """Operators that make a new container and leave both operands as they are."""
+_ADDING: Final = (operator.add, operator.concat, operator.iadd, operator.iconcat)
+"""Operators that add to the end of a list, and do nothing else."""
 _GENTLE: Final = (
-    *(operator.add, operator.concat, operator.or_, operator.and_, operator.sub),
-    *(operator.iadd, operator.iconcat, operator.ior, max, min),
+    *_ADDING,
+    *(operator.or_, operator.and_, operator.sub, operator.ior, max, min),
 )
 """Operators that leave the elements of containers as they are."""
-_ADDING: Final = (operator.add, operator.concat, operator.iadd, operator.iconcat)
 
 
 def same_function(one: object, other: object) -> bool:
