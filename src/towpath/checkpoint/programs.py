@@ -186,7 +186,7 @@ def drop_cells(space: int, kept: Iterable[bytes], dry: bool) -> Program[list[int
     first, last = span(space)
     live = {first | count for cells in kept for count in _counts(cells)}
     rest = (
-        "FROM towpath_cells WHERE id BETWEEN ? AND ?"  # constants
+        "FROM towpath_cells WHERE id BETWEEN ? AND ?"
         f" AND id NOT IN ({NEED} SELECT id FROM need)"
     )
     rows = yield from Query(

@@ -129,7 +129,7 @@ def _pages(
     where, args = table.within(space)
     fields = ", ".join([*table.key, *table.columns])
     marks = ", ".join("?" * len(table.key))
-    sql = f"SELECT {fields} FROM {table.name} WHERE {where}"  # constants
+    sql = f"SELECT {fields} FROM {table.name} WHERE {where}"
     end = f" ORDER BY {key} LIMIT {_PAGE}"
     rows = yield from Query(f"{sql}{end}", args)
     while rows:
@@ -227,7 +227,7 @@ def _copy(table: _Table, old: int, new: int) -> Program[list[int]]:
     values = ["?" if table.owner else "id + ?", *fields[1:]]
     where, args = table.within(old)
     rows = yield from Query(
-        f"INSERT INTO {table.name} ({', '.join(fields)})"  # constants
+        f"INSERT INTO {table.name} ({', '.join(fields)})"
         f" SELECT {', '.join(values)} FROM {table.name} WHERE {where}"
         f" RETURNING {table.contents}",
         (moved, *args),
@@ -241,7 +241,7 @@ def _copy_sealed(
     """Copy the rows of a space, sealed for the new one; return the size of each."""
     fields = [*table.owner, *table.key, *table.columns]
     insert = (
-        f"INSERT INTO {table.name} ({', '.join(fields)})"  # constants
+        f"INSERT INTO {table.name} ({', '.join(fields)})"
         f" VALUES ({', '.join('?' * len(fields))})"
     )
     sizes: list[int] = []

@@ -114,7 +114,7 @@ def _take(
 ) -> Program[list[int]]:
     """Delete rows, or only find them; return the size of each."""
     sql = (
-        f"SELECT {size} FROM {table} WHERE {where}"  # constants
+        f"SELECT {size} FROM {table} WHERE {where}"
         if dry
         else f"DELETE FROM {table} WHERE {where} RETURNING {size}"
     )
