@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -68,3 +69,13 @@ async def _awaited(outcome: Any) -> Any:
 def thread(name: str = "1", **configurable: Any) -> dict[str, Any]:
     """Return the config of a thread."""
     return {"configurable": {"thread_id": name, **configurable}}
+
+
+def in_steps(chunks: Iterable[Any], *widths: int) -> list[list[Any]]:
+    """Return the `updates` of each superstep, told its number of tasks, by name.
+
+    Tasks that run at once are told as they end, and that is up to the threads.
+    """
+    rest = iter(chunks)
+    steps = [sorted(islice(rest, width), key=repr) for width in widths]
+    return [*steps, list(rest)]

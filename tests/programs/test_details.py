@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from towpath.testing.api import Api
 
-from .both import on_both, thread
+from .both import in_steps, on_both, thread
 
 
 class Log(TypedDict):
@@ -209,7 +209,7 @@ def test_branches_from_start_and_several_from_one_node(lib: Api) -> object:
 
     graph.add_conditional_edges("a", first)
     graph.add_conditional_edges("a", second)
-    return list(graph.compile().stream({"log": []}))
+    return in_steps(graph.compile().stream({"log": []}), 2, 2)
 
 
 @on_both

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from towpath.testing.api import Api
 
-from .both import on_both
+from .both import in_steps, on_both
 
 
 class Log(TypedDict):
@@ -122,7 +122,8 @@ def test_map_reduce_makes_jokes(lib: Api) -> object:
     graph.add_edge("joke", "best")
     graph.add_edge("best", lib.END)
     app = graph.compile()
-    return app.invoke({"topic": "animals"}), list(app.stream({"topic": "animals"}))
+    chunks = app.stream({"topic": "animals"})
+    return app.invoke({"topic": "animals"}), in_steps(chunks, 1, 3, 1)
 
 
 @on_both
@@ -161,7 +162,7 @@ def test_a_command_sends_and_goes_at_once(lib: Api) -> object:
     graph.add_node("last", logs("last"))
     graph.add_edge(lib.START, "start")
     graph.add_edge("work", "last")
-    return list(graph.compile().stream({"log": []}))
+    return in_steps(graph.compile().stream({"log": []}), 1, 4, 1)
 
 
 @on_both
