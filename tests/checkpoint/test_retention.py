@@ -267,15 +267,18 @@ def nested():
     return outer.add_edge(START, "first").add_edge("first", "sub")
 
 
-def test_a_thread_that_waits_is_pruned_and_goes_on(tmp_path):
+@pytest.mark.parametrize(
+    "opened",
+    [
+        InMemorySaver,
+        lambda: SqliteSaver(":memory:"),
+        lambda: SqliteSaver(":memory:", encryption=Keyring(b"k" * 32)),
+    ],
+    ids=["memory", "sqlite", "sealed"],
+)
+def test_a_thread_that_waits_is_pruned_and_goes_on(opened):
     thread = {"configurable": {"thread_id": "t"}}
-    ring = Keyring(b"k" * 32)
-    savers = (
-        InMemorySaver(),
-        SqliteSaver(":memory:"),
-        SqliteSaver(str(tmp_path / "sealed.db"), encryption=ring),
-    )
-    for saver in savers:
+    with opened() as saver:
         graph = nested().compile(checkpointer=saver)
         graph.invoke({"log": []}, thread)
         saver.prune()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import operator
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -221,3 +223,14 @@ def test_a_lease_that_is_lost_at_the_last_step_is_told_too(store, colour):
     assert {"log": ["other", "node"]} == told == one.get_state(THREAD).values
     for saver in savers:
         close(saver)
+
+
+def test_renewing_leases_keeps_no_saver_alive(tmp_path):
+    with closing(SqliteSaver(str(tmp_path / "db.sqlite"))) as opened:
+        builder = StateGraph(State).add_node("one", lambda state: {"log": ["one"]})
+        graph = builder.add_edge(START, "one").compile(checkpointer=opened)
+        graph.invoke({"log": []}, THREAD)
+        held = weakref.ref(opened)
+    del graph, opened, builder
+    gc.collect()
+    assert held() is None

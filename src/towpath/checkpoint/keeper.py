@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
-from weakref import WeakSet
+from weakref import WeakMethod, WeakSet
 
 from towpath.checkpoint.base.lease import TTL_S, Lease
 from towpath.errors import PersistenceError
@@ -19,10 +19,13 @@ _PERIOD_S: Final = TTL_S / 3
 
 
 class Keeper:
-    """Has `renew` called with the leases that are held, again and again."""
+    """Has `renew` called with the leases that are held, again and again.
+
+    It is a method of a saver, which the thread that waits does not keep alive.
+    """
 
     def __init__(self, renew: Callable[[Sequence[Lease]], None]) -> None:
-        self._renew = renew
+        self._renew = WeakMethod(renew)
         self._changed = threading.Condition()
         # Weak: a run that is gone without having given its lease back lets it expire.
         self._leases: WeakSet[Lease] = WeakSet()
@@ -48,12 +51,12 @@ class Keeper:
         while True:
             with self._changed:
                 self._changed.wait(_PERIOD_S)
-                held = list(self._leases)
-                if not held:
+                held, renew = list(self._leases), self._renew()
+                if not held or renew is None:
                     self._thread = None
                     return
             # What cannot be renewed now may be so the next time; if not, the run
             # learns of it when it stores something.
             with suppress(PersistenceError):
-                self._renew(held)
-            held.clear()
+                renew(held)
+            del held, renew

@@ -172,10 +172,10 @@ class SqlSaver(StagedSaver, UpkeepSaver):
 
     @cached_property
     def _keeper(self) -> Keeper:
-        def renew(leases: Sequence[Lease]) -> None:
-            self._write(partial(leasing.renew, leases), durable=False)
+        return Keeper(self._renew)
 
-        return Keeper(renew)
+    def _renew(self, leases: Sequence[Lease]) -> None:
+        self._write(partial(leasing.renew, leases), durable=False)
 
     def _begin(
         self, address: Address, lease: Lease | None
