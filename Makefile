@@ -7,7 +7,7 @@ PYTHON ?= $(shell tools/find-python 3.13 3.12 3.11 | head -n 1)
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs bench bench-quick bench-durable format ci clean
+.PHONY: help demo test lint types docs bench bench-quick bench-durable budget format ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -53,6 +53,9 @@ bench-quick: $(VENV)/.dev ## the same with few repetitions
 
 bench-durable: $(VENV)/.dev ## figures of durable storage, beside bare SQLite
 	PYTHONPATH=src:. $(BIN)/python -m bench.durability
+
+budget: $(VENV)/.dev ## instructions of the hot path, against their budget
+	PYTHONPATH=src:. $(BIN)/python -m bench.budget $(ARGS)
 
 format: $(VENV)/.dev ## rewrite the code in the house style
 	$(BIN)/ruff check --fix
