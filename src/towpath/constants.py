@@ -69,6 +69,8 @@ ROOT: Final = "__root__"
 OVERWRITE: Final = "__overwrite__"
 # The channel that says by which graph a checkpoint was made.
 GRAPH: Final = "__graph__"
+# The channel that says what the nodes of a nested graph wrote.
+TOLD: Final = "__told__"
 # What the name of a node's error handler begins with.
 HANDLER: Final = "__error_handler__"
 SNAPSHOT_BUMPS: Final = "__snapshot_bumps__"

@@ -87,6 +87,11 @@ class Semantics:
     something else, waiting work has no place, its version is not known. The
     peer goes on, and reads what it cannot use or runs nothing."""
 
+    subgraph_updates: Literal["written", "whole"] = "written"
+    """What a subgraph that is a node gives to a key with a reducer: what its
+    nodes wrote to the key. The peer gives its whole value; what the subgraph was
+    given is part of that, and counts twice."""
+
     shared_limit: bool = True
     """Subgraphs take their supersteps from the limit of the run around them.
     The peer counts each graph by itself, so that nesting multiplies it."""
@@ -131,6 +136,7 @@ LANGGRAPH: Final = Semantics(
     unsaved_prompts="return",
     store_metadata="configurable",
     changed_graphs="warn",
+    subgraph_updates="whole",
     shared_limit=False,
 )
 """The default under the drop-in import."""

@@ -164,7 +164,7 @@ def test_metadata_of_a_run_is_kept_and_searched(lib: Api) -> object:
     return steps, app.get_state(thread()).metadata
 
 
-@on_both
+@on_drop_in
 def test_children_are_edited_at_their_place(lib: Api) -> object:
     child = lib.StateGraph(State)
     for name in "xyz":

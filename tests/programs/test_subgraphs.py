@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from towpath.testing.api import Api
 
-from .both import on_both, thread
+from .both import on_both, on_drop_in, thread
 
 
 class Foo(TypedDict):
@@ -105,7 +105,7 @@ def weather(lib: Api):
     return graph.compile(checkpointer=lib.InMemorySaver())
 
 
-@on_both
+@on_drop_in
 def test_a_paused_child_is_inspected_and_continued(lib: Api) -> object:
     app = weather(lib)
     paused = list(app.stream({"log": ["in"]}, thread(), stream_mode="updates"))
@@ -115,7 +115,7 @@ def test_a_paused_child_is_inspected_and_continued(lib: Api) -> object:
     return paused, outside, inside, rest
 
 
-@on_both
+@on_drop_in
 def test_a_paused_child_is_edited(lib: Api) -> object:
     app = weather(lib)
     app.invoke({"log": ["in"]}, thread())
@@ -125,7 +125,7 @@ def test_a_paused_child_is_edited(lib: Api) -> object:
     return between, app.invoke(None, thread())
 
 
-@on_both
+@on_drop_in
 def test_a_node_of_a_child_is_played_by_hand(lib: Api) -> object:
     app = weather(lib)
     app.invoke({"log": ["in"]}, thread())
@@ -219,7 +219,7 @@ def test_a_child_hands_over_to_a_node_of_its_parent(lib: Api) -> object:
     return app.invoke({"log": []}), list(app.stream({"log": []}, subgraphs=True))
 
 
-@on_both
+@on_drop_in
 def test_agents_hand_over_to_each_other(lib: Api) -> object:
     Command = lib.Command
 

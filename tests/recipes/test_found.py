@@ -96,7 +96,7 @@ def test_an_edit_as_the_asking_node_of_a_subgraph_settles_its_question() -> None
     app.update_state(child.config, {"log": ["Q"]}, as_node="q")
 
     assert () == app.get_state(THREAD).interrupts
-    assert ["a", "a", "p", "Q", "r", "z"] == app.invoke(None, THREAD)["log"]
+    assert ["a", "p", "Q", "r", "z"] == app.invoke(None, THREAD)["log"]
 
 
 def test_a_run_goes_on_from_the_checkpoint_of_a_subgraph() -> None:
@@ -110,9 +110,8 @@ def test_a_run_goes_on_from_the_checkpoint_of_a_subgraph() -> None:
     again = app.invoke(None, before_p.config)
 
     assert ["q"] == [question.value for question in again["__interrupt__"]]
-    assert ["a", "a", "p", "yes", "r", "z"] == app.invoke(
-        Command(resume="yes"), THREAD
-    )["log"]
+    done = app.invoke(Command(resume="yes"), THREAD)
+    assert ["a", "p", "yes", "r", "z"] == done["log"]
 
 
 def test_each_call_of_a_lasting_subgraph_has_a_slot_of_its_own() -> None:

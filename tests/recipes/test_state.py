@@ -1,8 +1,7 @@
 """Section B of the reports: keys, reducers, schemas, isolation.
 
-Row 32 (a child returns its delta) is no switch of the semantics: what a child
-that shares a key returns is the peer's, in both presets. Row 37's messages
-are covered by `tests/programs`.
+Row 32, what a child returns, is in `tests/pregel/test_shared_keys.py`;
+row 37's messages are covered by `tests/programs`.
 """
 
 from __future__ import annotations

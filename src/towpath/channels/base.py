@@ -59,6 +59,11 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
         return False
 
     @property
+    def sums(self) -> bool:
+        """Whether a value that is written to the channel again counts twice."""
+        return False
+
+    @property
     def folds_purely(self) -> bool:
         """Whether `pure` is said of the very `update` that the channel has."""
         mro = type(self).__mro__

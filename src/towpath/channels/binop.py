@@ -28,6 +28,12 @@ _GENTLE: Final = (
 """Operators that leave the elements of containers as they are."""
 
 
+_IDEMPOTENT: Final = (
+    *(operator.or_, operator.and_, operator.ior, operator.iand, max, min),
+)
+"""Operators that take a value twice as they take it once."""
+
+
 def same_function(one: object, other: object) -> bool:
     """Tell whether two reducers count as one.
 
@@ -46,6 +52,14 @@ def is_gentle(reducer: Callable[..., Any]) -> bool:
     A reducer says so of itself by an attribute `pure` that is True.
     """
     return reducer in _GENTLE or getattr(reducer, "pure", False) is True
+
+
+def is_idempotent(reducer: Callable[..., Any]) -> bool:
+    """Tell whether a reducer is known to take a value twice as it takes it once.
+
+    A reducer says so of itself by an attribute `idempotent` that is True.
+    """
+    return reducer in _IDEMPOTENT or getattr(reducer, "idempotent", False) is True
 
 
 def _holders(cell: Any) -> int:
@@ -95,6 +109,11 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
     def adds(self) -> bool:
         """Whether writes are added to the end of the value, and that is all."""
         return self.folds_purely and self.operator in _ADDING
+
+    @property
+    def sums(self) -> bool:
+        """Unless the reducer is known to take a value twice as once."""
+        return not is_idempotent(self.operator)
 
     @property
     def folds_purely(self) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Self
 
 from towpath.channels.base import Value
-from towpath.channels.binop import same_function
+from towpath.channels.binop import is_idempotent, same_function
 from towpath.channels.cell import Cell
 from towpath.channels.empties import empty_of
 from towpath.channels.overwrite import overwritten, single_overwrite
@@ -53,6 +53,11 @@ class DeltaChannel(Cell[Any], Generic[Value]):
         )
 
     __hash__ = None  # mutable, so not hashable
+
+    @property
+    def sums(self) -> bool:
+        """Unless the reducer is known to take a value twice as once."""
+        return not is_idempotent(self.reducer)
 
     def empty(self) -> Self:
         """Make an empty channel of the same declaration."""

@@ -47,6 +47,11 @@ class Topic(
         """The declared type, or a list of it."""
         return self.typ | list[self.typ]  # type: ignore[name-defined]  # as above
 
+    @property
+    def sums(self) -> bool:
+        """Always: every value written is kept."""
+        return True
+
     def copy(self) -> Self:
         """Make an independent channel that holds the same values."""
         return self._holding(self.values)

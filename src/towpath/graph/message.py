@@ -79,6 +79,7 @@ def add_messages(
 
 
 add_messages.pure = True  # type: ignore[attr-defined]  # see channels.binop.is_gentle
+add_messages.idempotent = True  # type: ignore[attr-defined]  # by the messages' ids
 
 
 def coerced(messages: Messages) -> list[BaseMessage]:

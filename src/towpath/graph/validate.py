@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from towpath.constants import END, GRAPH, START
+from towpath.constants import END, GRAPH, START, TOLD
 from towpath.errors import InvalidGraphError, nearest
 from towpath.graph.blueprint import Blueprint
 from towpath.schema import class_channels
@@ -110,11 +110,12 @@ def check_schemas(blueprint: Blueprint) -> None:
                 hint="declare them in the state schema only",
             )
     schemas = blueprint.all_schemas()
-    if any(GRAPH in class_channels(schema).channels for schema in schemas):
-        raise InvalidGraphError(
-            f"a schema declares key `{GRAPH}`, which checkpoints use for themselves",
-            hint="give the key another name",
-        )
+    for key in (GRAPH, TOLD):
+        if any(key in class_channels(schema).channels for schema in schemas):
+            raise InvalidGraphError(
+                f"a schema declares key `{key}`, which checkpoints use for themselves",
+                hint="give the key another name",
+            )
     kinds = {is_root(schema) for schema in schemas}
     if len(kinds) > 1:
         raise InvalidGraphError(

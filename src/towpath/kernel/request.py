@@ -46,7 +46,7 @@ class Request:
     without a saver need neither. `state` and
     `stop` are set by the run for those who run under it; `spent` counts the
     supersteps that nested runs took. Where each task is `watched`, the entry
-    node's is one of them.
+    node's is one of them. A graph that is a node `reports` what its nodes wrote.
     """
 
     # Class attributes are the defaults: a run sets few of these, and most of
@@ -81,6 +81,7 @@ class Request:
     stop: int = 0
     spent: int = 0
     watched: bool = False
+    reports: bool = False
     around: Task | None = None
 
     def __init__(self, input: Any, keys: Keys, **given: Any) -> None:

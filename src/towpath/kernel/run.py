@@ -31,6 +31,7 @@ from towpath.step.prepare import prepare
 from towpath.step.project import output, touches
 from towpath.step.tasks import Task, Write, in_fold_order
 from towpath.step.writes import fresh_values
+from towpath.step.written import Result
 from towpath.types import Interrupt
 
 Status = Literal[
@@ -73,6 +74,8 @@ def run(plan: Plan, req: Request) -> Program[Outcome]:
     if session.saver is not None:
         yield from session.conclude(complete=status == "done")
     value = told_output(session, status)
+    if session.state.told is not None and req.reports:
+        value = Result.of(value, session.state.told)
     if status != "done" and not req.nested:
         session.tell_lifecycle(
             "interrupt", "pending" if status == "interrupt" else status

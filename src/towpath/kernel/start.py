@@ -37,7 +37,7 @@ from towpath.step.interrupts import (
 )
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
-from towpath.step.state import CARRIED, State, open_state
+from towpath.step.state import CARRIED, State, open_state, tell_from_here
 from towpath.step.tasks import Origin, Task, Write, kept_ids
 from towpath.step.writes import command_writes, fresh_values, updates_of
 from towpath.types import Command, Interrupt
@@ -283,11 +283,16 @@ def take_input(session: Session, discarded: Sequence[Task] = ()) -> Program[None
     given = projected(plan, req.input) if req.nested else req.input
     given = isolate(given) if plan.semantics.isolate_state else given
     if not discarded and enter(session, given):
+        if req.reports:
+            tell_from_here(state)
         return
     outside = outside_task(req, state, input_writes(plan, given))
     if session.saver is not None and plan.semantics.undeclared_keys == "error":
         check_input(plan, state, given)
+    state.told = None
     apply(plan, state, [*discarded, outside])
+    if req.reports:
+        tell_from_here(state)
     if session.saver is not None:
         yield from session.commit("input")
     else:

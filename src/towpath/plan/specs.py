@@ -154,6 +154,7 @@ class Plan:
     plain: frozenset[str] = frozenset()
     untracked: frozenset[str] = frozenset()
     unsure: frozenset[str] = frozenset()
+    sums: frozenset[str] = frozenset()
     adding: frozenset[str] = frozenset()
     validate: Callable[[str, Any], Any] | None = None
     interrupt_before: frozenset[str] | str = frozenset()

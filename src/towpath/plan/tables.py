@@ -80,6 +80,7 @@ def tables(
             for k in cells
             if (k in keys or kinds[k].ticks) and kinds[k] not in EMPTY_AT_FIRST
         ),
+        "sums": frozenset(key for key in keys if channels[key].sums),
         "unsure": frozenset(
             key
             for key, channel in channels.items()

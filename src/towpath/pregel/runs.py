@@ -345,6 +345,7 @@ def place_nested(
     request.around = task
     request.durability = options.durability or outer.durability
     request.nested = True
+    request.reports = reports_writes(graph, parent)
     request.modes |= parent.scope.inner_modes
     request.control = request.control or outer.control
     request.cache = request.cache or outer.cache
@@ -385,6 +386,18 @@ def place_nested(
             )
     if request.saver is None:
         refuse_unsaved_stops(graph, request)
+
+
+def reports_writes(graph: Graph, parent: TaskContext) -> bool:
+    """Whether a nested run tells what its nodes wrote: it is a node itself."""
+    plan, action = parent.scope.plan, parent.task.spec.action
+    return bool(
+        plan.sums
+        and action is not None
+        and action.graph is graph
+        and plan.semantics.subgraph_updates == "written"
+        and not plan.sums.isdisjoint(graph.plan_of_graph.key_set)
+    )
 
 
 def above(scope: RunScope, task: Task, which: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.constants import MISSING
+from towpath.constants import MISSING, TOLD
 from towpath.errors import ConcurrentUpdateError
 from towpath.plan import Plan
 from towpath.step.state import State, hold, mirror
@@ -48,6 +48,8 @@ def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
             tick(plan, state, grouped, updated, version)
         if plan.finishing and updated.isdisjoint(plan.listeners):
             finish(plan, state, updated, version)
+    if state.told is not None and state.told.note(plan, tasks):
+        touched(plan, state, TOLD, version)
     state.top = version
     state.updated = updated
 

@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from towpath.channels.base import BaseChannel
-from towpath.constants import MISSING
+from towpath.constants import MISSING, TOLD
 from towpath.errors import EmptyChannelError
 from towpath.plan import Plan
+from towpath.step.written import Written
 
 Version = Any
 # The key of a checkpoint's metadata under which the ids of tasks are kept that
@@ -53,7 +54,8 @@ class State:
     keys whose values are built-in containers are `containers`; `stored` is
     the checkpoint form of every channel that has a version; `changed` the
     channels that changed since the last call of `to_checkpoint`, and `written`
-    what was written to channels since, if that was one step's writes.
+    what was written to channels since, if that was one step's writes; `told` what
+    a nested graph's nodes wrote, where the graph around it asks for that.
     """
 
     __slots__ = (
@@ -68,6 +70,7 @@ class State:
         "seen",
         "step",
         "stored",
+        "told",
         "top",
         "updated",
         "values",
@@ -92,6 +95,7 @@ class State:
         self.id = ""
         self.carried: Mapping[str, str] = {}
         self.written: Mapping[str, list[Any]] | None = None
+        self.told: Written | None = None
 
 
 def open_state(
@@ -114,6 +118,9 @@ def open_state(
         state.top = max(state.versions.values(), default=None)
         state.stored = {k: v for k, v in stored.items() if k in plan.channels}
         state.on = {name for name in plan.signals if name in stored}
+        if TOLD in stored:
+            state.told = Written(stored[TOLD])
+            state.stored[TOLD] = stored[TOLD]
         for name in plan.keys:
             if name in plan.plain:
                 hold(plan, state, name, stored.get(name, MISSING))
@@ -131,6 +138,13 @@ def open_state(
         if name in plan.ticking and channel.is_available():
             state.live.add(name)
     return state
+
+
+def tell_from_here(state: State) -> None:
+    """Note from now on what nodes write, for the graph around this one."""
+    state.told = Written()
+    state.versions[TOLD] = state.top
+    state.changed.add(TOLD)
 
 
 def mirror(plan: Plan, state: State, name: str) -> bool:
@@ -164,6 +178,8 @@ def to_checkpoint(state: State) -> dict[str, Any]:
             value = channels[name].checkpoint()
         elif name in state.values:  # a plain key
             value = state.values[name]
+        elif name == TOLD:
+            value = MISSING if state.told is None else [*state.told.entries]
         else:
             value = None if name in state.on else MISSING
         if value is MISSING:

@@ -25,6 +25,7 @@ from towpath.plan import BranchSpec, NodeSpec, Plan
 from towpath.schema import as_update
 from towpath.step.state import State
 from towpath.step.tasks import Write
+from towpath.step.written import Result
 from towpath.types import Command, Send
 
 TO: Final = "branch:to:"
@@ -43,6 +44,8 @@ def updates_of(plan: Plan, spec: NodeSpec, output: Any) -> list[Write]:
         return list(spec.emit(output))
     if type(output) is dict and not plan.root:
         return keyed(plan, spec, output.items())
+    if type(output) is Result and not plan.root:
+        return keyed(plan, spec, output.updates(plan))
     parts = parts_of(output)
     up = [p for p in parts if isinstance(p, Command) and p.graph is not None]
     if up:
