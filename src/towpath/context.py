@@ -42,8 +42,10 @@ class RunnableConfig(TypedDict, total=False):
 class Ambient(Protocol):
     """What the running task offers to the code it calls."""
 
-    def ask(self, value: Any, response_schema: Any) -> Any:
+    def ask(self, value: Any, response_schema: Any, key: str | None = None) -> Any:
         """Return the answer to the task's next question, or park the task.
+
+        With a `key`, to the question of that name, whichever is the next.
 
         Raises:
             GraphInterrupt: no answer has come yet.

@@ -30,9 +30,17 @@ def interrupt_id(ns: str) -> str:
     return blake2b(ns.encode(), digest_size=16).hexdigest()
 
 
+class Keyed:
+    """Has a key; apart, because the fields of `Interrupt` are those of the peer's."""
+
+    __slots__ = ("key",)
+    key: str | None
+    """The name that the node gave the question, by which it may be answered."""
+
+
 @final
 @dataclass(init=False, slots=True)
-class Interrupt(Generic[ResponseT]):
+class Interrupt(Keyed, Generic[ResponseT]):
     """A question put by `interrupt()`, waiting for `Command(resume=...)`."""
 
     value: Any
@@ -48,6 +56,7 @@ class Interrupt(Generic[ResponseT]):
         id: str = UNASKED,
         *,
         response_schema: type[ResponseT] | dict[str, Any] | None = None,
+        key: str | None = None,
         **former: Any,
     ) -> None:
         # Stored threads and old programs still pass `ns`, `when`, `resumable`.
@@ -55,6 +64,7 @@ class Interrupt(Generic[ResponseT]):
         self.value = value
         self.id = interrupt_id("|".join(ns)) if ns and id == UNASKED else id
         self.response_schema = response_schema
+        self.key = key  # type: ignore[misc]  # a slot of the base
 
     @classmethod
     def from_ns(

@@ -250,21 +250,26 @@ class Overwrite:
     type: Literal["__overwrite__"] = "__overwrite__"
 
 
-def interrupt(value: Any, *, response_schema: Any = None) -> Any:
+def interrupt(
+    value: Any, *, response_schema: Any = None, key: str | None = None
+) -> Any:
     """Ask a person: stop the run, and return the answer once it is resumed.
 
     The first time, the task is parked with `value` as its question, and the
     run ends when the other tasks of the step are done. Resumed by
     `Command(resume=answer)`, the node runs again from its start, and this
     call returns the answer. Several calls in a node are told apart by their
-    order.
+    order, or by their `key`: an answer to a question with a key reaches that
+    question and no other, whatever is asked before it when the node runs again.
+    It can be given by key, too: `Command(resume={"budget": 100})`. The same key
+    asked twice in a task is one question.
 
     Raises:
         GraphInterrupt: to park the task; let it pass.
         OutsideNodeError: no node is running here (TP-604).
         NoCheckpointerError: nothing could be kept until the answer (TP-601).
     """
-    return ambient("interrupt").ask(value, response_schema)
+    return ambient("interrupt").ask(value, response_schema, key)
 
 
 class StateUpdate(NamedTuple):

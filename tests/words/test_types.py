@@ -258,7 +258,7 @@ class Task:
     store = "store"
     writer = "writer"
 
-    def ask(self, value: Any, response_schema: Any) -> Any:
+    def ask(self, value: Any, response_schema: Any, key: Any) -> Any:
         return value, response_schema
 
 

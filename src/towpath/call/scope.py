@@ -26,7 +26,7 @@ from towpath.kernel.request import Request
 from towpath.plan import Plan
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
-from towpath.step.tasks import Task, question_id
+from towpath.step.tasks import Task, keyed_id, question_id
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
 
@@ -135,8 +135,8 @@ class TaskContext:
         if task.asked:
             task.asked = 0
 
-    def ask(self, value: Any, response_schema: Any) -> Any:
-        """Return the answer to the task's next question, or park the task."""
+    def ask(self, value: Any, response_schema: Any, key: str | None = None) -> Any:
+        """Return the answer to a question, the next or that of the key, or park."""
         task, req = self.task, self.scope.req
         if req.saver is None and self.scope.plan.semantics.unsaved_prompts == "error":
             self.refused = NoCheckpointerError(
@@ -147,6 +147,12 @@ class TaskContext:
             raise self.refused
         if self.question is not None:
             raise self.question
+        if key is not None:
+            # Kept by its id with the thread, until the step is over.
+            own = keyed_id(task.ns, key)
+            if own in req.answers:
+                return check_answer(response_schema, req.answers[own])
+            raise self.asked(Interrupt(value, own, key=key), response_schema)
         index = task.asked
         task.asked += 1
         if index < len(task.answers):
@@ -156,14 +162,14 @@ class TaskContext:
             checked = check_answer(response_schema, req.answers[own])
             task.answers = (*task.answers, req.answers[own])
             return checked
-        question = Interrupt(
-            value=value,
-            id=own,
-            response_schema=answer_schema(response_schema),
-        )
+        raise self.asked(Interrupt(value, own), response_schema)
+
+    def asked(self, question: Interrupt[Any], response_schema: Any) -> GraphInterrupt:
+        """Note a question, and return what is to be raised for it."""
+        question.response_schema = answer_schema(response_schema)
         self.park(GraphInterrupt((question,)))
         assert self.question is not None
-        raise self.question
+        return self.question
 
     def park(self, question: GraphInterrupt) -> None:
         """Note that a question was asked: it stays asked, whoever catches it."""

@@ -1,8 +1,9 @@
 """Static breakpoints, open questions, and binding answers to questions.
 
-Every open question has an id. An answer is bound to a question by its id, or,
-when exactly one is open, given bare. Everything that is wrong about an answer
-is found here, before anything is written.
+Every open question has an id, and a key where the code gave it one. An answer is
+bound to a question by either, or, when exactly one is open, given bare.
+Everything that is wrong about an answer is found here, before anything is
+written.
 """
 
 from __future__ import annotations
@@ -92,12 +93,17 @@ def bind(
 ) -> dict[str, Any]:
     """The answers of a `Command(resume=...)` by question id.
 
+    A mapping whose keys are all keys of open questions answers those.
+
     Raises:
         NothingToResumeError: no question is open.
         UnknownInterruptError: an id is not open, or a bare answer meets
             several questions.
     """
-    known = [question.id for several in questions.values() for question in several]
+    asked = [question for several in questions.values() for question in several]
+    known = list(dict.fromkeys(question.id for question in asked))
+    if is_keyed_map(answer, asked):
+        return by_key(answer, asked)
     if is_answer_map(answer, known):
         unknown = [key for key in answer if key not in known]
         if unknown:
@@ -121,6 +127,37 @@ def bind(
             pending_ids=tuple(known),
         )
     return {known[0]: answer}
+
+
+def is_keyed_map(answer: Any, asked: Sequence[Interrupt[Any]]) -> bool:
+    """Whether a mapping answers questions by key: each of its keys is one's key."""
+    keys = {question.key for question in asked} - {None}
+    if not keys or not isinstance(answer, Mapping) or not answer:
+        return False
+    return all(key in keys for key in answer)
+
+
+def by_key(
+    answer: Mapping[str, Any], asked: Sequence[Interrupt[Any]]
+) -> dict[str, Any]:
+    """The answers by question id, of a mapping by key.
+
+    Raises:
+        UnknownInterruptError: several tasks ask a question of that key.
+    """
+    bound: dict[str, Any] = {}
+    for key, value in answer.items():
+        ids = list(dict.fromkeys(q.id for q in asked if q.key == key))
+        if len(ids) > 1:
+            raise UnknownInterruptError(
+                f"{len(ids)} open questions have the key `{key}`; answer by id: "
+                "Command(resume={id: answer})",
+                reason="ambiguous",
+                interrupt_ids=tuple(ids),
+                pending_ids=tuple(dict.fromkeys(q.id for q in asked)),
+            )
+        bound[ids[0]] = value
+    return bound
 
 
 def is_answer_map(answer: Any, known: Sequence[str]) -> bool:

@@ -102,11 +102,12 @@ def result_of(writes: Sequence[Write], keys: Keys) -> dict[str, Any]:
 
 
 def interrupt_dict(interrupt: Interrupt[Any]) -> dict[str, Any]:
-    return {
+    told = {
         "value": interrupt.value,
         "id": interrupt.id,
         "response_schema": interrupt.response_schema,
     }
+    return told if interrupt.key is None else {**told, "key": interrupt.key}
 
 
 def checkpoint_chunk(

@@ -225,6 +225,12 @@ def question_id(ns: str, index: int) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+def keyed_id(ns: str, key: str) -> str:
+    """The id of a question that has a name of its own within the task."""
+    text = f"{ns}#={key}"  # no number, so no question without a key has it
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
 def lasting_ns(ns: str) -> str:
     """The namespace of a subgraph that keeps its state across calls: no task ids."""
     return NS_SEP.join(part.split(NS_END)[0] for part in ns.split(NS_SEP))

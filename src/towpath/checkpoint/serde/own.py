@@ -27,12 +27,13 @@ def _interrupt_encode(value: Interrupt[Any]) -> list[Any]:
     # A class is no data; what an answer must look like is.
     schema = value.response_schema
     form = answer_schema(schema) if isinstance(schema, type) else schema
-    return [value.value, value.id, form]
+    plain = [value.value, value.id, form]
+    return plain if value.key is None else [*plain, value.key]
 
 
 def _interrupt_decode(payload: list[Any]) -> Interrupt[Any]:
-    value, at, schema = payload
-    return Interrupt(value, at, response_schema=schema)
+    value, at, schema, *key = payload
+    return Interrupt(value, at, response_schema=schema, key=key[0] if key else None)
 
 
 def register_own() -> None:
