@@ -278,14 +278,16 @@ class Bridge:
         output = context.output
         if task.spec.trace is not None and task.spec.trace.process_outputs is not None:
             output = task.spec.trace.process_outputs(output)
+        streamed(run, output)
         return run.on_chain_end(output)
 
     # -- path functions -------------------------------------------------------
 
     def branch(self, call: Call, task: Task, context: TaskContext, index: int) -> Call:
         """Make the call of a path function a run of its own below its node's."""
-        if context.local is None:
-            return call
+        path = task.spec.branches[index].path.target
+        if context.local is None or hasattr(path, "invoke"):
+            return call  # a runnable tells of itself, or was asked not to
         first = 1 if task.spec.action is None else 2
         tag = f"seq:step:{first + len(task.spec.edges) + index + 1}"
         shown = BranchRun(call, context, tag)
@@ -351,6 +353,18 @@ def child(run: Any, tag: str) -> Any:
     manager = run.get_child()
     manager.tags.insert(0, tag)
     return manager
+
+
+def streamed(run: Any, output: Any) -> None:
+    """Show a node's output to those who follow runs as streams.
+
+    To langchain every run is a stream; a node's has one chunk.
+    """
+    for handler in run.handlers:
+        follow = getattr(handler, "tap_output_iter", None)
+        if follow is not None and not isinstance(handler, MessageTap):
+            for _ in follow(run.run_id, iter((output,))):
+                pass
 
 
 def told(task: Task) -> bool:
