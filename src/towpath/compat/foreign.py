@@ -4,8 +4,9 @@
 several distributions share: prebuilt agents, savers, stores. Once those names
 are ours, Python's own search no longer finds the others' parts, so they are
 looked for here, also below a module that we have and another distribution has
-too: what is missing from ours is taken from theirs. The files of the distributions that Towpath replaces are left
-out: two engines in one program would not know each other's classes.
+too: what is missing from ours is taken from theirs. The files of the
+distributions that Towpath replaces are left out: two engines in one program
+would not know each other's classes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 from typing import Final
 
 ROOT: Final = "langgraph"
@@ -52,11 +54,10 @@ def is_ours(name: str) -> bool:
 
 def portions(name: str) -> Iterator[str]:
     """The folders of a shared name, in the order of `sys.path`."""
-    inner = name.split(".")
     for entry in sys.path:
-        folder = os.path.join(entry or os.getcwd(), *inner)  # noqa: PTH109, PTH118 - as importlib does
-        if os.path.isdir(folder):  # noqa: PTH112
-            yield folder
+        folder = Path(entry or Path.cwd()).joinpath(*name.split("."))
+        if folder.is_dir():
+            yield str(folder)
 
 
 def is_replaced(spec: ModuleSpec) -> bool:
