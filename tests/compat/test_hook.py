@@ -202,7 +202,7 @@ for module in pkgutil.walk_packages(langgraph.__path__, "langgraph."):
     loaded = importlib.import_module(module.name)
     own = getattr(loaded, "__all__", None) or [
         name for name, value in vars(loaded).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module.name
+        if name[0] != "_" and getattr(value, "__module__", None) == module.name
     ]
     found[module.name] = sorted(own)
 print(json.dumps(found))

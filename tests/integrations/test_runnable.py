@@ -313,7 +313,7 @@ assert not hasattr(graph, "with_wings") and not hasattr(graph, "_private")
 """
     first, *rest = printed_apart(program).splitlines()
     assert "hi!" == first
-    assert rest[0].startswith("[TP-631]")
+    assert rest[0].endswith("pip install 'towpath[langchain]'")
 
 
 @pytest.mark.parametrize("name", ["_call_with_config", "_transform_stream_with_config"])

@@ -30,8 +30,8 @@ def find_foreign(
 ) -> ModuleSpec | None:
     """Find a module of another distribution.
 
-    `path` is that of its parent, if that is loaded; `passed` is the finder that asks, which is
-    not asked itself.
+    `path` is that of its parent, if that is loaded; `passed` is the finder
+    that asks, which is not asked itself.
     """
     parent = name.rpartition(".")[0]
     if path is None or is_ours(parent):

@@ -14,7 +14,9 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
+from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Final
@@ -51,9 +53,24 @@ def run_file(path: str, args: Sequence[str]) -> None:
 
 def run_module(name: str, args: Sequence[str]) -> None:
     """Run a module, or a package that has a `__main__`, by its name."""
-    sys.argv = [name, *args]
-    announce("module", name)
-    runpy.run_module(name, run_name="__main__", alter_sys=True)
+    sys.argv = ["-m", *args]
+    spec = find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec = find_spec(f"{name}.__main__")
+    code = None if spec is None else code_of(spec)
+    if spec is None or code is None:
+        sys.exit(f"No module named {name}, or nothing in it that could be run")
+    path = spec.origin or name
+    sys.argv[0] = path
+    announce("module", spec.name)
+    run_main(code, path, spec.parent or "")
+
+
+def code_of(spec: ModuleSpec) -> CodeType | None:
+    """The code of a module, without importing it."""
+    if not isinstance(spec.loader, InspectLoader):
+        return None
+    return spec.loader.get_code(spec.name)
 
 
 def announce(kind: str, what: str) -> None:

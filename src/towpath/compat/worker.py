@@ -19,7 +19,11 @@ def become_main() -> dict[str, Any]:
     """Install the hook, and run the program's top level again."""
     told = json.loads(os.environ[ENVIRONMENT])
     install(theirs=told["theirs"])
-    return runpy.run_path(told["file"], run_name="__mp_main__")
+    if "file" in told:
+        return runpy.run_path(told["file"], run_name="__mp_main__")
+    if told["module"].endswith(".__main__"):
+        return {}  # multiprocessing leaves those out
+    return runpy.run_module(told["module"], run_name="__mp_main__")
 
 
 if __name__ == "__mp_main__":

@@ -14,17 +14,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-from towpath.errors import TowpathError
 from towpath.pregel.arrival import on_import
 
 HOME: Final = "langchain_core.runnables.base"
 ADAPTER: Final = "towpath.integrations.runnable"
-
-
-class MissingExtraError(TowpathError, ImportError):
-    """A feature needs a package that is not installed."""
-
-    code = "TP-631"
 
 
 @cache
@@ -32,15 +25,14 @@ def runnable() -> Any:
     """Return langchain's class.
 
     Raises:
-        MissingExtraError: langchain-core is not installed (TP-631).
+        ImportError: langchain-core is not installed.
     """
     try:
         return import_module(ADAPTER).Runnable
     except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "chains, tools and event streams are langchain's, and langchain-core "
-            "is not installed",
-            hint="pip install 'towpath[langchain]'",
+        raise ImportError(
+            "chains, tools and event streams are langchain's: "
+            "pip install 'towpath[langchain]'"
         ) from error
 
 

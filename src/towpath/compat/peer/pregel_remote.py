@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towpath.errors import TowpathError
-
 __all__ = ("RemoteGraph",)
-
-
-class UnsupportedRemoteError(TowpathError, NotImplementedError):
-    """Graphs that run on a server cannot be called yet."""
-
-    code = "TP-633"
 
 
 class RemoteGraph:
@@ -22,10 +14,10 @@ class RemoteGraph:
         """Refuse.
 
         Raises:
-            UnsupportedRemoteError: always (TP-633).
+            NotImplementedError: always.
         """
         del options
-        raise UnsupportedRemoteError(
-            f"`{assistant_id}` runs on a server, and Towpath calls none yet",
-            hint="call it with langgraph_sdk in a node",
+        raise NotImplementedError(
+            f"`{assistant_id}` runs on a server, and Towpath calls none; call it with "
+            "langgraph_sdk in a node"
         )

@@ -10,8 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypedDict, TypeVar
 
-from towpath.errors import TowpathError
-
 __path__: list[str] = []
 
 T = TypeVar("T")
@@ -20,17 +18,11 @@ SubgraphStatus: TypeAlias = Literal[
 ]
 
 
-class UnsupportedStreamError(TowpathError, NotImplementedError):
-    """Event streams of version 3 do not run yet."""
-
-    code = "TP-632"
-
-
-def unsupported(what: object) -> UnsupportedStreamError:
-    return UnsupportedStreamError(
-        f"`{type(what).__name__}` belongs to event streams of version 3, which "
-        "Towpath only declares",
-        hint="stream(stream_mode=...) and astream_events(version='v2') tell the same",
+def unsupported(what: object) -> NotImplementedError:
+    return NotImplementedError(
+        f"`{type(what).__name__}` belongs to event streams of version 3, which are "
+        "only declared; stream(stream_mode=...) and astream_events(version='v2') "
+        "tell the same"
     )
 
 
