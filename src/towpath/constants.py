@@ -106,7 +106,7 @@ CONFIG_KEY_TASK_ID: Final = "__pregel_task_id"
 CONFIG_KEY_THREAD_ID: Final = "thread_id"
 
 # Names the engine does not use, kept for programs that import them.
-_WITHDRAWN: Final[dict[str, object]] = {
+WITHDRAWN: Final[dict[str, object]] = {
     "CACHE_NS_WRITES": "__pregel_ns_writes",
     "CONFIG_KEY_NODE_ERROR": "__pregel_node_error",
     "CONFIG_KEY_NODE_FINISHED": "__pregel_node_finished",
@@ -151,9 +151,9 @@ RESERVED: Final = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WITHDRAWN:
+    if name in WITHDRAWN:
         _warn(f"Importing {name} from towpath.constants is deprecated.")
-        return _WITHDRAWN[name]
+        return WITHDRAWN[name]
     if name in _MOVED:
         from importlib import import_module
 

@@ -187,8 +187,11 @@ def node_call(
     if action is None:
         return task.input
     watch = Watch(scope.plan, task) if scope.debug else None
+    call = Call(action, task.input, context)
+    if scope.trace is not None:
+        call = scope.trace.node(call, task, context)
     try:
-        output = yield Call(action, task.input, context)
+        output = yield call
     except ParentCommand as error:
         output = for_here(scope, error)
     if type(output) not in PLAIN and is_runnable(output):

@@ -271,7 +271,7 @@ class TaskContext:
         configurable[CONFIG_KEY_TASK_ID] = task.id
         configurable[CONFIG_KEY_RUNTIME] = self.runtime
         configurable[CONFIG_KEY_SEND] = self.push
-        configurable[CONFIG_KEY_READ] = self.read
+        configurable[CONFIG_KEY_READ] = StateReader(self)
         config[CONF] = configurable
         config["tags"] = [*config.get("tags", ()), *task.spec.tags]
         if self.local is not None:
@@ -303,6 +303,27 @@ class TaskContext:
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+class StateReader:
+    """Reads the state, as `TaskContext.read`.
+
+    Tool nodes of other packages find the keys in `args[1]`, where the peer's
+    own reader has its channels.
+    """
+
+    __slots__ = ("task",)
+
+    def __init__(self, task: TaskContext) -> None:
+        self.task = task
+
+    def __call__(self, select: str | Sequence[str], fresh: bool = False) -> Any:
+        return self.task.read(select, fresh)
+
+    @property
+    def args(self) -> tuple[None, Mapping[str, Any], Mapping[str, Any]]:
+        plan = self.task.scope.plan
+        return None, plan.channels, plan.managed
 
 
 def swallowed_at(question: BaseException | None) -> str:

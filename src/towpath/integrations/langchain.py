@@ -28,6 +28,7 @@ from typing import Any, Final, cast
 from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
 from langchain_core.globals import get_debug
 from langchain_core.messages.tool import ToolOutputMixin
+from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import var_child_runnable_config
 
 from towpath.call.attempt import Call
@@ -36,6 +37,7 @@ from towpath.constants import CONF, START
 from towpath.context import current
 from towpath.errors import GraphInterrupt
 from towpath.integrations.messages import MessageTap, without_taps
+from towpath.integrations.parts import PartRuns, parts_of, show_stream
 from towpath.kernel.run import Outcome
 from towpath.step.tasks import Task
 from towpath.types import Command
@@ -278,15 +280,28 @@ class Bridge:
         output = context.output
         if task.spec.trace is not None and task.spec.trace.process_outputs is not None:
             output = task.spec.trace.process_outputs(output)
+        show_stream(run, output)
         return run.on_chain_end(output)
 
-    # -- path functions -------------------------------------------------------
+    # -- what is called -------------------------------------------------------
+
+    def node(self, call: Call, task: Task, context: TaskContext) -> Call:
+        """Make the parts of a runnable that is a node runs below the node's."""
+        action = task.spec.action
+        if context.local is None or action is None or action.graph is not None:
+            return call
+        if isinstance(action.target, Runnable):
+            shown = PartRuns(parts_of(action), context)
+            call.call, call.acall = shown.blocking, shown.awaited
+            call.kwargs = {}
+        return call
 
     def branch(self, call: Call, task: Task, context: TaskContext, index: int) -> Call:
         """Make the call of a path function a run of its own below its node's."""
-        if context.local is None:
-            return call
-        first = 1 if task.spec.action is None else 2
+        path = task.spec.branches[index].path.target
+        if context.local is None or hasattr(path, "invoke"):
+            return call  # a runnable tells of itself, or was asked not to
+        first = 1 + len(parts_of(task.spec.action))
         tag = f"seq:step:{first + len(task.spec.edges) + index + 1}"
         shown = BranchRun(call, context, tag)
         if call.call is not None:

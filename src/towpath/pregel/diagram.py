@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from towpath.constants import END, START
 from towpath.errors import TowpathError
@@ -225,11 +225,22 @@ def only(nodes: Iterable[Node], taken: set[str]) -> Node | None:
     return free[0] if len(free) == 1 else None
 
 
+FUNCTION: Final = "langgraph._internal._runnable.RunnableCallable"
+
+
+def kind_of(data: Any) -> str:
+    """The kind of what runs in a node, under the name that others know it by."""
+    if not hasattr(data, "invoke"):
+        return FUNCTION
+    kind = type(data)
+    root, dot, rest = f"{kind.__module__}.{kind.__qualname__}".partition(".")
+    return f"{'langgraph' if root == 'towpath' else root}{dot}{rest}"
+
+
 def node_json(node: Node) -> dict[str, Any]:
     made: dict[str, Any] = {"id": node.id}
     if node.name != END:
-        kind = type(node.data)
-        home = [*kind.__module__.split("."), kind.__qualname__]
+        home = kind_of(node.data).split(".")
         made |= {"type": "runnable", "data": {"id": home, "name": node.id}}
     if node.metadata:
         made["metadata"] = node.metadata

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from towpath.constants import END, START
@@ -43,11 +44,11 @@ def drawn(plan: Plan, xray: int | bool, above: tuple[Plan, ...]) -> Graph:
     if START not in graph.nodes:
         graph.add_node(None, START)
     graph.add_node(None, END)
-    graph.edges = list(dict.fromkeys(edges_of(plan)))
-    finish(plan, graph)
     # As the peer was observed to list them; drawings stay the same when the
     # order of declarations changes.
-    graph.edges.sort(key=lambda edge: (edge.source, edge.target))
+    order = attrgetter("source", "target")
+    graph.edges = sorted(dict.fromkeys(edges_of(plan)), key=order)
+    finish(plan, graph)
     if not xray:
         return graph
     deeper = xray if xray is True else xray - 1
@@ -69,6 +70,9 @@ def shown(spec: NodeSpec) -> Any:
 def metadata_of(plan: Plan, spec: NodeSpec) -> dict[str, Any] | None:
     """What is told of a node besides its name."""
     told = dict(spec.metadata)
+    tools = getattr(spec.action and spec.action.target, "tools_by_name", None)
+    if tools:
+        told["__tools"] = list(tools)
     if spec.defer:
         told["defer"] = True
     before, after = (
@@ -89,8 +93,6 @@ def edges_of(plan: Plan) -> Iterator[Edge]:
         for channel in channels:
             for target in plan.listeners.get(channel, ()):
                 yield Edge(spec.name, target)
-        if spec.finishes:
-            yield Edge(spec.name, END)
         yield from conditional_edges(plan, spec)
 
 
@@ -131,13 +133,13 @@ def visible(spec: NodeSpec) -> bool:
 
 
 def finish(plan: Plan, graph: Graph) -> None:
-    """Lead to END from the nodes that are reached and that nothing leaves."""
+    """Lead to END where it says so, and from nodes that lead nowhere else."""
     targets = {edge.target for edge in graph.edges}
     sources = {edge.source for edge in graph.edges if not handles(plan, edge)}
     graph.edges.extend(
         Edge(name, END)
-        for name in plan.nodes
-        if name in targets and name not in sources
+        for name, spec in sorted(plan.nodes.items())
+        if spec.finishes or (name in targets and name not in sources)
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
 from towpath.plan import NodeSpec, Plan
 from towpath.pregel.batches import BatchVerbs
+from towpath.pregel.chain import ChainVerbs, join_runnables
 from towpath.pregel.config import merge
 from towpath.pregel.draw import DrawVerbs
 from towpath.pregel.finish import arun, astream_run, run, stream_run
@@ -44,6 +45,7 @@ class Pregel(
     BatchVerbs,
     DrawVerbs,
     SchemaVerbs,
+    ChainVerbs,
     Generic[StateT, ContextT, InputT, OutputT],
 ):
     """A compiled graph: invoke it, stream it, look at its threads, edit them."""
@@ -325,3 +327,4 @@ class Pregel(
 
 
 PregelProtocol.register(Pregel)
+join_runnables(PregelProtocol)

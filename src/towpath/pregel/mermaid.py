@@ -138,10 +138,21 @@ def inside(
         yield "\tend"
 
 
+def listed(value: object) -> object:
+    """Several values without brackets; anything else as it is."""
+    if isinstance(value, list | tuple):
+        return ", ".join(str(one) for one in value)
+    return value
+
+
 def node_line(node: Noded, ends: tuple[str | None, str | None]) -> str:
     key, text = safe_id(node.id), label(node.name)
     if node.metadata:
-        shown = "\n".join(f"{name} = {value}" for name, value in node.metadata.items())
+        shown = "\n".join(
+            f"{name} = {listed(value)}"
+            for name, value in node.metadata.items()
+            if not isinstance(value, Mapping)
+        )
         text = f"{text}<hr/><small><em>{shown}</em></small>"
     if node.id == ends[0]:
         return f"{key}([{text}]):::first"

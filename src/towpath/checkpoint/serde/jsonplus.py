@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 from towpath.checkpoint.serde.arrays import register_numpy
@@ -12,6 +12,8 @@ from towpath.checkpoint.serde.codec import Codec
 from towpath.checkpoint.serde.frames import register_pandas
 from towpath.checkpoint.serde.langchain import register_langchain
 from towpath.checkpoint.serde.own import register_own
+from towpath.checkpoint.serde.peer import EXT_DELTA_SNAPSHOT, revived
+from towpath.checkpoint.serde.peer import msgpack_to_json as _msgpack_ext_hook_to_json
 from towpath.checkpoint.serde.registry import register
 from towpath.checkpoint.serde.urls import register_urls
 from towpath.errors import DeserializationError
@@ -93,6 +95,10 @@ class JsonPlusSerializer(SerializerProtocol):
             f"stored bytes are of the unknown form {tag!r}", hint=_hint(tag)
         )
 
+    def _reviver(self, value: Mapping[str, Any]) -> Any:
+        # Serializers of other packages that derive from this one call it.
+        return revived(value)
+
     def with_msgpack_allowlist(
         self, extra_allowlist: Iterable[tuple[str, ...] | type]
     ) -> JsonPlusSerializer:
@@ -105,6 +111,10 @@ class JsonPlusSerializer(SerializerProtocol):
             if isinstance(allowed, type):
                 register(allowed)
         return self
+
+
+# Servers import it from here.
+__all__ = ("EXT_DELTA_SNAPSHOT", "JsonPlusSerializer", "_msgpack_ext_hook_to_json")
 
 
 def _hint(tag: str) -> str | None:
