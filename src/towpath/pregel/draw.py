@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 from towpath.constants import END, START
-from towpath.plan import NodeSpec, Plan
-from towpath.pregel.diagram import Edge, Graph, Node
+from towpath.picture.reading import Join
+from towpath.picture.sketch import Manner
+from towpath.plan import Action, NodeSpec, Plan
+from towpath.pregel.diagram import Edge, Graph, Node, led
 
 
 class DrawVerbs:
@@ -44,6 +47,8 @@ def drawn(plan: Plan, xray: int | bool, above: tuple[Plan, ...]) -> Graph:
         graph.add_node(None, START)
     graph.add_node(None, END)
     graph.edges = list(dict.fromkeys(edges_of(plan)))
+    graph.joins = [Join(join.sources, join.target, join.policy) for join in plan.joins]
+    graph.manners = dict(manners_of(plan))
     finish(plan, graph)
     # As the peer was observed to list them; drawings stay the same when the
     # order of declarations changes.
@@ -125,6 +130,33 @@ def conditional_edges(plan: Plan, spec: NodeSpec) -> Iterator[Edge]:
         yield Edge(spec.name, spec.error_handler, "error", True)
 
 
+def manners_of(plan: Plan) -> Iterator[tuple[tuple[str, str, str | None], Manner]]:
+    """What leads along the conditional edges, where it is more than a choice."""
+    for spec in plan.nodes.values():
+        for branch in spec.branches:
+            for answer, target in (branch.ends or {}).items():
+                if target != END and sends(branch.path):
+                    label = None if answer == target else str(answer)
+                    yield (spec.name, target, label), "send"
+        for target, label in spec.destinations.items():
+            yield (spec.name, target, label), "command"
+        if spec.error_handler is not None:
+            yield (spec.name, spec.error_handler, "error"), "error"
+
+
+def sends(path: Action) -> bool:
+    """Whether a path function makes `Send`s, as far as its code tells."""
+    function = path.target
+    return inspect.isfunction(function) and names_send(function.__code__)
+
+
+def names_send(code: CodeType) -> bool:
+    """Whether `Send` is named, also inside of what a function makes."""
+    return "Send" in code.co_names or any(
+        names_send(inner) for inner in code.co_consts if isinstance(inner, CodeType)
+    )
+
+
 def visible(spec: NodeSpec) -> bool:
     """Whether a path function may name this node."""
     return spec.name != START and spec.handles is None
@@ -173,20 +205,22 @@ def open_up(graph: Graph, name: str, inner: Graph) -> None:
     """Put a subgraph's nodes in the place of its node."""
     inner.trim_first_node()
     inner.trim_last_node()
-    edges, graph.edges = graph.edges, []
+    outer = Graph(edges=graph.edges, joins=graph.joins, manners=graph.manners)
+    graph.edges, graph.joins, graph.manners = [], [], {}
     nodes = dict(graph.nodes)
     del nodes[name]
     graph.nodes = nodes
     first, last = graph.extend(inner, prefix=name)
     entry = end_of(first, inner, name, START)
     exit_ = end_of(last, inner, name, END)
-    graph.edges = [
-        edge.copy(
-            source=exit_ if edge.source == name else None,
-            target=entry if edge.target == name else None,
-        )
-        for edge in edges
-    ] + graph.edges
+    around = led(
+        outer,
+        lambda source: exit_ if source == name else source,
+        lambda target: entry if target == name else target,
+    )
+    graph.edges = around.edges + graph.edges
+    graph.joins = around.joins + graph.joins
+    graph.manners = {**around.manners, **graph.manners}
 
 
 def end_of(node: Node | None, inner: Graph, name: str, fallback: str) -> str:
