@@ -57,6 +57,8 @@ class Ran:
 
 def lasted(seconds: float) -> str:
     """A length of time in words of few letters."""
+    if seconds < 0.001:
+        return "<1 ms"
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
