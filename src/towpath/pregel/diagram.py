@@ -7,19 +7,19 @@ needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from towpath.constants import END, START
-from towpath.errors import TowpathError
-from towpath.pregel.mermaid import Look, mermaid
+from towpath.picture.mermaid import Look, mermaid
+from towpath.picture.png import DrawingError
+from towpath.picture.reading import Join, sketch_of
+from towpath.picture.sketch import Manner, Ran
 
-
-class DrawingError(TowpathError, NotImplementedError):
-    """A graph cannot be drawn in this form without help from outside."""
-
-    code = "TP-612"
+if TYPE_CHECKING:
+    from towpath.picture.picture import Picture
 
 
 class Node(NamedTuple):
@@ -48,10 +48,17 @@ class Edge(NamedTuple):
 
 @dataclass
 class Graph:
-    """Nodes by id, and edges between them."""
+    """Nodes by id, and edges between them.
+
+    `joins` says which edges are waited for together, `manners` what leads along
+    an edge (source, target, label) that is more than a choice: a command, a
+    send, an error.
+    """
 
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
+    joins: list[Join] = field(default_factory=list)
+    manners: dict[tuple[str, str, str | None], Manner] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.nodes)
@@ -108,10 +115,10 @@ class Graph:
 
         for node in graph.nodes.values():
             self.nodes[renamed(node.id)] = node.copy(id=renamed(node.id))
-        self.edges.extend(
-            edge.copy(source=renamed(edge.source), target=renamed(edge.target))
-            for edge in graph.edges
-        )
+        taken = led(graph, renamed, renamed)
+        self.edges.extend(taken.edges)
+        self.joins.extend(taken.joins)
+        self.manners.update(taken.manners)
         ends = (graph.first_node(), graph.last_node())
         first, last = (node and node.copy(id=renamed(node.id)) for node in ends)
         return first, last
@@ -177,46 +184,80 @@ class Graph:
         first, last = (node.id if node else None for node in ends)
         return mermaid(self.nodes.values(), self.edges, look, (first, last))
 
-    def draw_mermaid_png(self, *args: Any, **options: Any) -> bytes:
-        """Not done: it would take a browser, or somebody's server.
+    def draw(
+        self,
+        title: str = "graph",
+        *,
+        ran: Mapping[str, Ran] | None = None,
+        run: str = "",
+    ) -> Picture:
+        """The graph as a picture, with what a run did in its nodes by their id."""
+        # Drawing is rare, and programs that never draw need not load how.
+        from towpath.picture.picture import Picture
+
+        return Picture(sketch_of(self, title, ran, run), self.draw_mermaid)
+
+    def draw_mermaid_png(
+        self, *, output_file_path: str | None = None, **options: Any
+    ) -> bytes:
+        """The graph as PNG, drawn here: no browser, and nobody's server.
+
+        It is our own picture, not Mermaid's, so options of Mermaid's are taken
+        and change nothing.
 
         Raises:
-            DrawingError: always; it says what to do instead (TP-612).
+            DrawingError: what draws PNG is not installed (TP-612).
         """
-        del args, options
-        raise DrawingError(
-            "a picture of a Mermaid diagram takes a browser or a server, and "
-            "Towpath sends nothing anywhere by itself",
-            hint="give draw_mermaid() to mermaid.live or to `mmdc`; Jupyter and "
-            "GitHub draw it as it is",
-        )
+        del options
+        return self.draw_png(output_file_path)
 
-    def draw_png(self, *args: Any, **options: Any) -> bytes:
-        """The same as `draw_mermaid_png`.
+    def draw_png(self, output_file_path: str | None = None, **options: Any) -> bytes:
+        """The graph as PNG, also written to a file if one is named.
 
         Raises:
-            DrawingError: always (TP-612).
+            DrawingError: what draws PNG is not installed (TP-612).
         """
-        return self.draw_mermaid_png(*args, **options)
+        del options
+        made = self.draw().png()
+        if output_file_path is not None:
+            Path(output_file_path).write_bytes(made)
+        return made
 
     def draw_ascii(self) -> str:
-        """The graph as plain text: each node with the edges that leave it."""
-        lines: list[str] = []
-        for node in self.nodes.values():
-            lines.append(node.id)
-            for edge in self.edges:
-                if edge.source == node.id:
-                    arrow = "..>" if edge.conditional else "-->"
-                    label = f"  ({edge.data})" if edge.data else ""
-                    lines.append(f"  {arrow} {edge.target}{label}")
-        return "\n".join(lines)
+        """The graph as a drawing of plain characters."""
+        return self.draw().ascii
 
     def print_ascii(self) -> None:
         """Print `draw_ascii()`."""
         print(self.draw_ascii())  # noqa: T201 - asked for
 
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> dict[str, str]:
+        return self.draw()._repr_mimebundle_(include, exclude)
+
     def _repr_markdown_(self) -> str:
         return f"```mermaid\n{self.draw_mermaid()}```"
+
+
+def led(
+    graph: Graph, source: Callable[[str], str], target: Callable[[str], str]
+) -> Graph:
+    """The edges, joins and manners of a graph, between nodes of other names."""
+    return Graph(
+        edges=[
+            edge.copy(source=source(edge.source), target=target(edge.target))
+            for edge in graph.edges
+        ],
+        joins=[
+            Join(tuple(map(source, join.sources)), target(join.target), join.policy)
+            for join in graph.joins
+        ],
+        manners={
+            (source(start), target(end), label): manner
+            for (start, end, label), manner in graph.manners.items()
+        },
+    )
 
 
 def only(nodes: Iterable[Node], taken: set[str]) -> Node | None:
@@ -256,4 +297,4 @@ def edge_json(edge: Edge) -> dict[str, Any]:
     return made
 
 
-__all__ = ["END", "START", "DrawingError", "Edge", "Graph", "Node"]
+__all__ = ["END", "START", "DrawingError", "Edge", "Graph", "Join", "Node"]

@@ -5,17 +5,31 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from typing import Any
+from types import CodeType
+from typing import TYPE_CHECKING, Any, Final
 
-from towpath.constants import END, START
-from towpath.plan import NodeSpec, Plan
-from towpath.pregel.diagram import Edge, Graph, Node
+from towpath.constants import CONF, END, START
+from towpath.kernel.commands import Program
+from towpath.picture.reading import Join
+from towpath.picture.sketch import Manner
+from towpath.plan import Action, NodeSpec, Plan
+from towpath.pregel.diagram import Edge, Graph, Node, led
+from towpath.pregel.states import Place, place_of
+
+if TYPE_CHECKING:
+    from towpath.picture.picture import Picture
+    from towpath.report.facts import Story
+    from towpath.report.page import Report
+
+CHARACTERS: Final = 4_000_000
+"""How much a report shows of all values together."""
 
 
 class DrawVerbs:
     """The verbs that show what a graph is made of."""
 
     plan_of_graph: Plan
+    name: str
 
     def get_graph(
         self, config: Mapping[str, Any] | None = None, *, xray: int | bool = False
@@ -35,6 +49,97 @@ class DrawVerbs:
         """Async twin of `get_graph`."""
         return self.get_graph(config, xray=xray)
 
+    def draw(
+        self, config: Mapping[str, Any] | None = None, *, xray: int | bool = False
+    ) -> Picture:
+        """A picture of the graph, made here: SVG, PNG, Mermaid or text.
+
+        With the `config` of a thread, what ran there is drawn on it: which nodes,
+        how often and how long, where it waits, and what failed; with that of a
+        checkpoint, what led to it. `xray` opens subgraphs, as in `get_graph`.
+        The layout is that of Sugiyama, Tagawa and Toda (1981), by our own code.
+
+        Raises:
+            NoCheckpointerError: a config, and no checkpointer or thread (TP-601).
+        """
+        if config is None:
+            return self._picture(xray, None, None)
+        place, program = telling(self, config, 0, None)
+        return self._picture(xray, place.drive(program), config)
+
+    async def adraw(
+        self, config: Mapping[str, Any] | None = None, *, xray: int | bool = False
+    ) -> Picture:
+        """Async twin of `draw`."""
+        if config is None:
+            return self._picture(xray, None, None)
+        place, program = telling(self, config, 0, None)
+        return self._picture(xray, await place.adrive(program), config)
+
+    def report(self, config: Mapping[str, Any], *, limit: int | None = 2000) -> Report:
+        """All that happened on a thread, as one page of HTML without scripts.
+
+        A picture of the run; each superstep with its nodes, how long it took,
+        what changed, questions and errors; subgraphs where they ran; branches.
+        Long values are cut, more so if there are many checkpoints: a page takes a
+        few megabytes at most. `limit` is how many of the newest checkpoints are
+        read of the graph and of each run of a subgraph.
+
+        Raises:
+            NoCheckpointerError: no checkpointer, or no thread named (TP-601).
+        """
+        place, program = telling(self, config, CHARACTERS, limit)
+        return self._report(place.drive(program), config, limit)
+
+    async def areport(
+        self, config: Mapping[str, Any], *, limit: int | None = 2000
+    ) -> Report:
+        """Async twin of `report`."""
+        place, program = telling(self, config, CHARACTERS, limit)
+        return self._report(await place.adrive(program), config, limit)
+
+    def _picture(
+        self, xray: int | bool, story: Story | None, config: Mapping[str, Any] | None
+    ) -> Picture:
+        graph = self.get_graph(xray=xray)
+        if story is None or config is None:
+            return graph.draw(self.name)
+        from towpath.report.facts import ran_in
+
+        conf = config[CONF]
+        thread = f"thread {conf['thread_id']}"
+        ran = ran_in(story, conf.get("checkpoint_id"))
+        return graph.draw(f"{self.name}, {thread}", ran=ran, run=thread)
+
+    def _report(
+        self, story: Story, config: Mapping[str, Any], limit: int | None
+    ) -> Report:
+        from towpath.report.page import Subject, report
+
+        thread = str(config[CONF]["thread_id"])
+        picture = self._picture(True, story, {CONF: {"thread_id": thread}})
+        more = limit is not None and any(len(one) >= limit for one in story.values())
+        return report(Subject(self.name, thread, story, picture.svg, more))
+
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> dict[str, str]:
+        del include, exclude
+        return {"image/svg+xml": self.draw().svg, "text/plain": repr(self)}
+
+
+def telling(
+    graph: Any, config: Mapping[str, Any], characters: int, limit: int | None
+) -> tuple[Place, Program[Story]]:
+    """The place of a thread, and the program that reads what happened there."""
+    # Few programs look back, and the others need not load how.
+    from towpath.pregel.story import read_story
+    from towpath.report.moments import Budget
+
+    place = place_of(graph, config)
+    budget = Budget(characters) if characters else None
+    return place, read_story(graph, config, budget, limit)
+
 
 def drawn(plan: Plan, xray: int | bool, above: tuple[Plan, ...]) -> Graph:
     """The drawing of a plan; `above` are the plans it is drawn inside of."""
@@ -44,6 +149,8 @@ def drawn(plan: Plan, xray: int | bool, above: tuple[Plan, ...]) -> Graph:
     if START not in graph.nodes:
         graph.add_node(None, START)
     graph.add_node(None, END)
+    graph.joins = [Join(join.sources, join.target, join.policy) for join in plan.joins]
+    graph.manners = dict(manners_of(plan))
     # As the peer was observed to list them; drawings stay the same when the
     # order of declarations changes.
     order = attrgetter("source", "target")
@@ -127,6 +234,33 @@ def conditional_edges(plan: Plan, spec: NodeSpec) -> Iterator[Edge]:
         yield Edge(spec.name, spec.error_handler, "error", True)
 
 
+def manners_of(plan: Plan) -> Iterator[tuple[tuple[str, str, str | None], Manner]]:
+    """What leads along the conditional edges, where it is more than a choice."""
+    for spec in plan.nodes.values():
+        for branch in spec.branches:
+            for answer, target in (branch.ends or {}).items():
+                if target != END and sends(branch.path):
+                    label = None if answer == target else str(answer)
+                    yield (spec.name, target, label), "send"
+        for target, label in spec.destinations.items():
+            yield (spec.name, target, label), "command"
+        if spec.error_handler is not None:
+            yield (spec.name, spec.error_handler, "error"), "error"
+
+
+def sends(path: Action) -> bool:
+    """Whether a path function makes `Send`s, as far as its code tells."""
+    function = path.target
+    return inspect.isfunction(function) and names_send(function.__code__)
+
+
+def names_send(code: CodeType) -> bool:
+    """Whether `Send` is named, also inside of what a function makes."""
+    return "Send" in code.co_names or any(
+        names_send(inner) for inner in code.co_consts if isinstance(inner, CodeType)
+    )
+
+
 def visible(spec: NodeSpec) -> bool:
     """Whether a path function may name this node."""
     return spec.name != START and spec.handles is None
@@ -175,20 +309,22 @@ def open_up(graph: Graph, name: str, inner: Graph) -> None:
     """Put a subgraph's nodes in the place of its node."""
     inner.trim_first_node()
     inner.trim_last_node()
-    edges, graph.edges = graph.edges, []
+    outer = Graph(edges=graph.edges, joins=graph.joins, manners=graph.manners)
+    graph.edges, graph.joins, graph.manners = [], [], {}
     nodes = dict(graph.nodes)
     del nodes[name]
     graph.nodes = nodes
     first, last = graph.extend(inner, prefix=name)
     entry = end_of(first, inner, name, START)
     exit_ = end_of(last, inner, name, END)
-    graph.edges = [
-        edge.copy(
-            source=exit_ if edge.source == name else None,
-            target=entry if edge.target == name else None,
-        )
-        for edge in edges
-    ] + graph.edges
+    around = led(
+        outer,
+        lambda source: exit_ if source == name else source,
+        lambda target: entry if target == name else target,
+    )
+    graph.edges = around.edges + graph.edges
+    graph.joins = around.joins + graph.joins
+    graph.manners = {**around.manners, **graph.manners}
 
 
 def end_of(node: Node | None, inner: Graph, name: str, fallback: str) -> str:

@@ -1,0 +1,63 @@
+"""Reading what happened on a thread, as programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from towpath.constants import CONF
+from towpath.errors import UnknownNamespaceError
+from towpath.kernel.commands import Program
+from towpath.pregel.states import PAGE, Place, history_page, next_page, place_of
+from towpath.report.moments import Budget, Moment, Teller
+
+
+def read_story(
+    graph: Any, config: Mapping[str, Any], budget: Budget | None, limit: int | None
+) -> Program[dict[str, list[Moment]]]:
+    """The moments of a thread and of its subgraphs, by namespace.
+
+    Values are told as far as the budget goes; `limit` is how many checkpoints of a
+    namespace are read, the newest first.
+    """
+    story: dict[str, list[Moment]] = {}
+    left = [""]
+    while left:
+        ns = left.pop(0)
+        with suppress(UnknownNamespaceError):  # of a subgraph that is gone
+            place = place_of(graph, without_checkpoint(config, ns))
+            story[ns] = yield from read_namespace(place, ns, budget, limit)
+            inner = dict.fromkeys(
+                task.ns for moment in story[ns] for task in moment.tasks if task.ns
+            )
+            left.extend(one for one in inner if one not in story and one not in left)
+    return story
+
+
+def without_checkpoint(config: Mapping[str, Any], ns: str) -> dict[str, Any]:
+    """The config of all of a thread's namespace."""
+    conf = {
+        key: value
+        for key, value in (config.get(CONF) or {}).items()
+        if key not in {"checkpoint_id", "checkpoint_map", "checkpoint_ns"}
+    }
+    return {**config, CONF: {**conf, "checkpoint_ns": ns} if ns else conf}
+
+
+def read_namespace(
+    place: Place, ns: str, budget: Budget | None, limit: int | None
+) -> Program[list[Moment]]:
+    """The moments of one namespace, oldest first; values are let go page by page."""
+    teller, page = Teller(ns, budget), ()
+    options, left = next_page(None, limit, page)
+    while True:
+        rows = yield from history_page(place, {}, options)
+        for row in rows:
+            teller.take(row)
+        if len(rows) < PAGE:
+            break
+        options, left = next_page(None, left, rows)
+        if left == 0:
+            break
+    return teller.told()
