@@ -80,6 +80,7 @@ def test_pure_rooms_have_no_clock_thread_loop_or_storage(room):
         ("rich", {"cli"}),
         ("ray", {"call", "integrations"}),
         ("psycopg", {"checkpoint", "store", "testing"}),
+        ("redis", {"cache", "testing"}),
     ],
 )
 def test_a_library_is_known_only_to_the_rooms_that_own_it(library, rooms):

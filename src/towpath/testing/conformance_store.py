@@ -14,7 +14,6 @@ pytest: `store_checks` gives the same as plain functions.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
@@ -37,6 +36,7 @@ from towpath.store.base import (
 )
 from towpath.testing.conformance import Check
 from towpath.testing.conformance_saver import HOSTILE
+from towpath.testing.faces import Face, Looped
 
 Namespace = tuple[str, ...]
 
@@ -49,17 +49,8 @@ class Opens(Protocol):
     ) -> AbstractContextManager[BaseStore]: ...
 
 
-class BlockingStore:
+class BlockingStore(Face):
     """A store by its blocking methods, as the checks call it."""
-
-    def __init__(self, store: BaseStore) -> None:
-        self.store = store
-
-    def close(self) -> None:
-        """Free what the face needs; the store stays open."""
-
-    def call(self, verb: str, *args: Any, **options: Any) -> Any:
-        return getattr(self.store, verb)(*args, **options)
 
     def get(self, namespace: Namespace, key: str, **options: Any) -> Item | None:
         found: Item | None = self.call("get", namespace, key, **options)
@@ -91,19 +82,8 @@ class BlockingStore:
         return results
 
 
-class LoopedStore(BlockingStore):
-    """A store by its async methods, each run to its end on one loop."""
-
-    def __init__(self, store: BaseStore) -> None:
-        super().__init__(store)
-        self._runner = asyncio.Runner()
-
-    def close(self) -> None:
-        """Close the loop."""
-        self._runner.close()
-
-    def call(self, verb: str, *args: Any, **options: Any) -> Any:
-        return self._runner.run(super().call(f"a{verb}", *args, **options))
+class LoopedStore(Looped, BlockingStore):
+    """A store by its async methods."""
 
 
 def letters(texts: Sequence[str]) -> list[list[float]]:
