@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from towpath.testing.servers import NoServerError
+
 if TYPE_CHECKING:
     from towpath.testing.postgres_server import OwnServer, PostgresServer
+    from towpath.testing.redis_server import RedisServer
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def postgres_server() -> Iterator[PostgresServer]:
     try:
         with servers.PostgresServer.started() as server:
             yield server
-    except servers.NoServerError as none:
+    except NoServerError as none:
         pytest.skip(str(none))
 
 
@@ -57,7 +60,21 @@ def own_server() -> Iterator[OwnServer]:
     try:
         with servers.OwnServer.opened(durable=True) as server:
             yield server
-    except servers.NoServerError as none:
+    except NoServerError as none:
+        pytest.skip(str(none))
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """One Redis for all tests of a process, started by the first that needs it."""
+    if find_spec("redis") is None:
+        pytest.skip("redis is not installed: pip install 'towpath[redis]'")
+    from towpath.testing.redis_server import RedisServer
+
+    try:
+        with RedisServer.started() as server:
+            yield server
+    except NoServerError as none:
         pytest.skip(str(none))
 
 

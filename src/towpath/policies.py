@@ -115,6 +115,9 @@ class CachePolicy(Generic[KeyFuncT]):
     """Makes the key of an input."""
     ttl: int | None = None
     """Seconds that a result is kept; None: for ever."""
+    version: str = ""
+    """Say another one when something changed that the node's code does not show,
+    such as a model or a file: old results are not taken any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

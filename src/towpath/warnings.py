@@ -8,6 +8,7 @@ silence and the `LANGGRAPH` preset keeps, but says.
 from __future__ import annotations
 
 __all__ = (
+    "CacheWarning",
     "LangGraphDeprecatedSinceV05",
     "LangGraphDeprecatedSinceV10",
     "LangGraphDeprecatedSinceV11",
@@ -18,6 +19,10 @@ __all__ = (
 
 class TowpathWarning(UserWarning):
     """A value, a jump or a question was lost, the way the peer loses it."""
+
+
+class CacheWarning(RuntimeWarning):
+    """A cache could not be used, or not all of it; the work was done anew."""
 
 
 class LangGraphDeprecationWarning(DeprecationWarning):

@@ -44,10 +44,10 @@ def test_what_waits_for_a_turn_is_committed_together(tmp_path: Path) -> None:
             )
             for n in range(20)
         ]
-        with saver._connections._lock:  # somebody else's turn
+        with saver._database.connections._lock:  # somebody else's turn
             for thread in threads:
                 thread.start()
-            while len(saver._connections._queue._jobs) < len(threads):
+            while len(saver._database.connections._queue._jobs) < len(threads):
                 pass
         for thread in threads:
             thread.join()
@@ -145,12 +145,12 @@ def test_an_interruption_of_one_is_no_success_of_the_others(tmp_path: Path) -> N
             yield
 
         other = threading.Thread(target=put)
-        with saver._connections._lock:
+        with saver._database.connections._lock:
             other.start()
-            while not saver._connections._queue._jobs:
+            while not saver._database.connections._queue._jobs:
                 pass
             with pytest.raises(KeyboardInterrupt):
-                saver._connections.write(interrupted())
+                saver._database.connections.write(interrupted())
         other.join()
 
         [error] = told

@@ -2,17 +2,20 @@
 
 Keys are full: a namespace, which names the node and its version, and a key made
 of the input. Values go through the codec of checkpoints, so a cache that others
-can write to can no more run code than a checkpoint can.
+can write to can no more run code than a checkpoint can. What is found in it and
+cannot be decoded is a miss: the work is done anew, and a warning says why.
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.holder import HasSerde
+from towpath.warnings import CacheWarning
 
 __all__ = (
     "BaseCache",
@@ -25,6 +28,8 @@ __all__ = (
 ValueT = TypeVar("ValueT")
 Namespace = tuple[str, ...]
 FullKey = tuple[Namespace, str]
+Cell = tuple[str, bytes]
+"""A value as the codec made it: a tag, and bytes."""
 
 
 class BaseCache(HasSerde, ABC, Generic[ValueT]):
@@ -53,3 +58,18 @@ class BaseCache(HasSerde, ABC, Generic[ValueT]):
     @abstractmethod
     async def aclear(self, namespaces: Sequence[Namespace] | None = None) -> None:
         """Async twin of `clear`."""
+
+    def _loaded(self, cells: Iterable[tuple[FullKey, Cell]]) -> dict[FullKey, ValueT]:
+        """Decode what was found, but for what cannot be decoded."""
+        values: dict[FullKey, ValueT] = {}
+        for key, cell in cells:
+            try:
+                values[key] = self.serde.loads_typed(cell)
+            except Exception as error:
+                warnings.warn(
+                    f"what the cache has for {key[0]} cannot be read, and is passed "
+                    f"over: {error}",
+                    CacheWarning,
+                    stacklevel=3,
+                )
+        return values

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from towpath.cache.base import BaseCache, FullKey, Namespace, ValueT
+from towpath.cache.base import BaseCache, Cell, FullKey, Namespace, ValueT
 from towpath.checkpoint.serde.base import SerializerProtocol
 
 __all__ = ("BaseCache", "InMemoryCache", "SerializerProtocol")
@@ -16,7 +16,7 @@ __all__ = ("BaseCache", "InMemoryCache", "SerializerProtocol")
 _SWEEP_EVERY: Final = 256
 """After how many values the expired ones are thrown away."""
 
-_Kept = tuple[tuple[str, bytes], float]
+_Kept = tuple[Cell, float]
 """An encoded value, and when it expires."""
 
 
@@ -34,10 +34,9 @@ class InMemoryCache(BaseCache[ValueT]):
         now_s = time.monotonic()
         with self._lock:
             kept = [(key, self._kept.get(key[0], {}).get(key[1])) for key in keys]
-        load = self.serde.loads_typed
-        return {
-            key: load(found[0]) for key, found in kept if found and found[1] > now_s
-        }
+        return self._loaded(
+            (key, found[0]) for key, found in kept if found and found[1] > now_s
+        )
 
     async def aget(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
         """Async twin of `get`."""

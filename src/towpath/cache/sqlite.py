@@ -1,6 +1,7 @@
 """A cache in an SQLite file, which several processes may share.
 
-A namespace is stored as JSON: labels may hold any separator. Losing the newest
+Namespaces and keys are stored as JSON: they may hold any separator, and what is no
+proper Unicode. Losing the newest
 values to a power cut costs a repeated task, so nothing waits for the disk.
 """
 
@@ -11,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from towpath.cache.base import BaseCache, FullKey, Namespace, ValueT
+from towpath.cache.base import BaseCache, Cell, FullKey, Namespace, ValueT
 from towpath.checkpoint.base.saver import in_thread
 from towpath.checkpoint.programs import Program, Query
 from towpath.checkpoint.serde.base import SerializerProtocol
@@ -20,7 +21,7 @@ from towpath.checkpoint.sqlite.connection import Connections
 __all__ = ("BaseCache", "SerializerProtocol", "SqliteCache")
 
 _Row = tuple[str, str, float | None, str, bytes]
-_Found = dict[tuple[str, str], tuple[str, bytes]]
+_Found = dict[tuple[str, str], Cell]
 
 
 class SqliteCache(BaseCache[ValueT]):
@@ -43,14 +44,13 @@ class SqliteCache(BaseCache[ValueT]):
 
     def get(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
         """Return the values of those keys that have one."""
-        wanted = [(_label(namespace), key) for namespace, key in keys]
+        wanted = [(_label(namespace), _label(key)) for namespace, key in keys]
         found = self._connections.read(_get(wanted, time.time()))
-        load = self.serde.loads_typed
-        return {
-            full: load(found[label])
+        return self._loaded(
+            (full, found[label])
             for full, label in zip(keys, wanted, strict=True)
             if label in found
-        }
+        )
 
     async def aget(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
         """Async twin of `get`."""
@@ -72,7 +72,7 @@ class SqliteCache(BaseCache[ValueT]):
         for (namespace, key), (value, ttl) in pairs.items():
             until = None if ttl is None else now_s + ttl
             cell = self.serde.dumps_typed(value)
-            rows.append((_label(namespace), key, until, *cell))
+            rows.append((_label(namespace), _label(key), until, *cell))
         return rows
 
     def clear(self, namespaces: Sequence[Namespace] | None = None) -> None:
@@ -84,8 +84,8 @@ class SqliteCache(BaseCache[ValueT]):
         await in_thread(self._connections.write, _clear(namespaces))
 
 
-def _label(namespace: Namespace) -> str:
-    return json.dumps(namespace)
+def _label(name: Namespace | str) -> str:
+    return json.dumps(name)
 
 
 def _setup() -> Program[None]:

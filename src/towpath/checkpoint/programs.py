@@ -21,7 +21,14 @@ The tables:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -70,8 +77,27 @@ class Query:
 
 
 Program = Generator[Query, list[Row], R]
+Make = Callable[[], Program[R]]
+"""Makes a program, again if it has to be run again."""
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+
+class Ready:
+    """Something that is done already, or is done by awaiting it."""
+
+    def __init__(
+        self, pending: Callable[[], Coroutine[Any, Any, None]] | None = None
+    ) -> None:
+        self._pending = pending
+
+    def __await__(self) -> Generator[Any, None, None]:
+        if self._pending is not None:
+            yield from self._pending().__await__()
+
+
+Migrations = tuple[tuple[str, ...], ...]
+"""What each version of the tables adds."""
+
+MIGRATIONS: Final[Migrations] = (
     (
         """CREATE TABLE towpath_spaces (
             id INTEGER PRIMARY KEY,
@@ -114,24 +140,30 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
 """What each version of the schema adds. A released entry never changes."""
 
 
-def migrate() -> Program[None]:
-    """Bring the tables to the newest version.
+VERSIONS: Final = "towpath_migrations"
+"""The table of the versions that the tables of savers have had."""
+
+
+def migrate(
+    versions: str = VERSIONS, migrations: Migrations = MIGRATIONS
+) -> Program[None]:
+    """Bring tables to the newest version.
 
     Raises:
         PersistenceError: a newer Towpath made them.
     """
-    yield Query("CREATE TABLE IF NOT EXISTS towpath_migrations (v INTEGER PRIMARY KEY)")
-    [(version,)] = yield from Query("SELECT max(v) FROM towpath_migrations")
+    yield Query(f"CREATE TABLE IF NOT EXISTS {versions} (v INTEGER PRIMARY KEY)")
+    [(version,)] = yield from Query(f"SELECT max(v) FROM {versions}")
     done = 0 if version is None else version + 1
-    if done > len(MIGRATIONS):
+    if done > len(migrations):
         raise PersistenceError(
-            f"the tables are of version {done}, this Towpath knows {len(MIGRATIONS)}",
+            f"the tables are of version {done}, this Towpath knows {len(migrations)}",
             hint="upgrade towpath",
         )
-    for number in range(done, len(MIGRATIONS)):
-        for statement in MIGRATIONS[number]:
+    for number in range(done, len(migrations)):
+        for statement in migrations[number]:
             yield Query(statement)
-        yield Query("INSERT INTO towpath_migrations (v) VALUES (?)", (number,))
+        yield Query(f"INSERT INTO {versions} (v) VALUES (?)", (number,))
 
 
 def span(space: int) -> tuple[int, int]:

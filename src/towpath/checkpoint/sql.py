@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Coroutine,
-    Generator,
     Iterator,
     Mapping,
     Sequence,
@@ -49,7 +47,7 @@ from towpath.checkpoint.heads import (
     read_traced,
 )
 from towpath.checkpoint.keeper import Keeper
-from towpath.checkpoint.programs import Program
+from towpath.checkpoint.programs import Make, Program
 from towpath.checkpoint.reading import Scope, Stored
 from towpath.checkpoint.record import (
     Cell,
@@ -72,28 +70,12 @@ from towpath.checkpoint.writing import Draft
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
-Make = Callable[[], Program[R]]
-"""Makes a program, again if it has to be run again."""
-
 _PAGE_FIRST: Final = 64
 _PAGE_MAX: Final = 1024
 """How many checkpoints a listing fetches at once: ever more. Of those fetched
 together, values that grew from each other are decoded once."""
 
 _codec: Final = Codec()
-
-
-class Ready:
-    """Something that is done already, or is done by awaiting it."""
-
-    def __init__(
-        self, pending: Callable[[], Coroutine[Any, Any, None]] | None = None
-    ) -> None:
-        self._pending = pending
-
-    def __await__(self) -> Generator[Any, None, None]:
-        if self._pending is not None:
-            yield from self._pending().__await__()
 
 
 class SqlSaver(StagedSaver, UpkeepSaver):

@@ -20,9 +20,9 @@ from towpath.channels import (
 )
 from towpath.channels.base import COPIED, BaseChannel
 from towpath.constants import END, HANDLER, ROOT, START, TAG_HIDDEN, TASKS
-from towpath.graph.identity import identity_of
 from towpath.graph.joins import TakenBarrier
 from towpath.plan import BranchSpec, JoinSpec, NodeSpec, Plan, View, tables
+from towpath.plan.identity import identity_of, routing_of
 from towpath.schema import class_channels, merge_channels, shape_of, validator_of
 from towpath.semantics import Semantics
 from towpath.types import Send
@@ -260,7 +260,9 @@ class PlanMaker:
             trace=node.trace_policy,
             destinations=labelled(node.ends),
             finishes=name in self.finishing,
-            identity=identity_of(node.runnable) if cache else "",
+            identity=(
+                identity_of(node.runnable, routing_of(edges, branches)) if cache else ""
+            ),
         )
         if handler is not None:
             key = f"{HANDLER}{name}"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.constants import ERROR, ERROR_SOURCE_NODE
+from towpath.constants import ERROR, ERROR_SOURCE_NODE, TASKS
 from towpath.errors import (
     EarlierError,
     GraphDrained,
@@ -110,6 +110,8 @@ def recall(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
     found = yield Recall(session.req.cache, list(keyed))
     for key, writes in found.items():
         task = keyed[key]
+        if not are_writes(session.plan, writes):
+            continue  # whoever put it there, it is no result of this node
         task.writes = [(channel, value) for channel, value in writes]
         task.done = task.cached = True
         task.cache_key = None
@@ -120,9 +122,21 @@ def recall(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
     return [task for task in tasks if not task.done]
 
 
+def are_writes(plan: Plan, found: object) -> bool:
+    """Tell whether what a cache has are writes to channels of this graph."""
+    return isinstance(found, (tuple, list)) and all(
+        isinstance(write, (tuple, list))
+        and len(write) == 2
+        and isinstance(write[0], str)
+        and (write[0] in plan.channels or write[0] == TASKS)
+        for write in found
+    )
+
+
 def cache_ns(spec: NodeSpec) -> tuple[str, ...]:
     """Where a node's results are kept: by what it is, not only by its name."""
-    return (CACHE_NS, spec.identity, spec.name)
+    version = spec.cache.version if spec.cache is not None else ""
+    return (CACHE_NS, spec.identity, spec.name, *([version] if version else ()))
 
 
 def cache_text(policy: CachePolicy[Any], given: Any) -> str:

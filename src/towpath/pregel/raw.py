@@ -7,13 +7,13 @@ and whoever listens to them starts.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from towpath.channels.base import COPIED, BaseChannel
 from towpath.channels.topic import Topic
-from towpath.constants import TASKS
+from towpath.constants import MISSING, TASKS
 from towpath.errors import (
     EmptyInputError,
     InvalidGraphError,
@@ -22,6 +22,7 @@ from towpath.errors import (
 )
 from towpath.managed.base import ManagedValue
 from towpath.plan import NodeSpec, Plan, View, action_of, tables
+from towpath.plan.identity import identity_of
 from towpath.pregel.nodes import NodeBuilder, PregelNode, nothing_done
 from towpath.semantics import Semantics
 from towpath.types import All, CachePolicy, RetryPolicy, Send
@@ -107,6 +108,7 @@ class RawGraph:
         read = several(node.channels)
         outlets = tuple(entry.channel for entry in node.writers)
         known = frozenset(self.channels)
+        cache = node.cache_policy or self.cache_policy
         emit = Outlet(node, name, known, strict=semantics.undeclared_keys == "error")
         return NodeSpec(
             name,
@@ -119,13 +121,13 @@ class RawGraph:
             call=action.call,
             simple=action.bare,
             retry=(retry,) if isinstance(retry, RetryPolicy) else tuple(retry),
-            cache=node.cache_policy or self.cache_policy,
+            cache=cache,
             timeout=node.timeout,
             metadata=dict(node.metadata),
             tags=tuple(node.tags),
             trace=node.trace_policy,
             outlets=outlets,
-            identity=getattr(node.bound, "__qualname__", ""),
+            identity=identity_of(node.bound, _outlets(node)) if cache else "",
             read=One(read[0], node.mapper, semantics.isolate_state) if bare else None,
             emit=emit,
         )
@@ -170,6 +172,14 @@ class One:
         if self.isolated and type(value) in COPIED:
             value = value.copy()
         return value if self.mapper is None else self.mapper(value)
+
+
+def _outlets(node: PregelNode) -> Iterator[Any]:
+    """Yield what says where the result of a node goes."""
+    for entry in node.writers:
+        yield entry.channel, entry.skip_none, entry.value is MISSING
+        yield None if entry.value is MISSING else entry.value
+        yield entry.mapper
 
 
 @dataclass(frozen=True, slots=True)

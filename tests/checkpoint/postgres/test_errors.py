@@ -104,7 +104,7 @@ async def test_connections_that_are_all_busy(postgres):
     saver = PostgresSaver(postgres, pool_size_max=1, timeout_s=0.05)
     async with saver:
         await saver.aget_tuple(at())
-        async with saver._lenders.looped.lend():
+        async with saver._database._lenders.looped.lend():
             with pytest.raises(PersistenceError, match="busy") as caught:
                 await saver.aget_tuple(at())
     assert "pool_size_max" in caught.value.hint

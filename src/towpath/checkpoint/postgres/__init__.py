@@ -16,7 +16,8 @@ from towpath.checkpoint.base import (
 from towpath.errors import MissingExtraError
 
 try:
-    from towpath.checkpoint.postgres.saver import AsyncConn, Conn, PostgresSaver
+    from towpath.checkpoint.postgres.database import AsyncConn, Conn
+    from towpath.checkpoint.postgres.saver import PostgresSaver
     from towpath.checkpoint.postgres.shallow import ShallowPostgresSaver
 except ModuleNotFoundError as missing:
     raise MissingExtraError(

@@ -29,6 +29,7 @@ _TYPES: Final = (
     (re.compile(r"\bBLOB\b"), "BYTEA"),
     (re.compile(r"\bREAL\b"), "DOUBLE PRECISION"),
     (re.compile(r"\bTEXT\b"), 'TEXT COLLATE "C"'),
+    (re.compile(r"\bVECTOR\b"), "FLOAT4[]"),
     (re.compile(r"\s*\bWITHOUT ROWID\b"), ""),
 )
 _DEFINES: Final = re.compile(r"\s*(CREATE|ALTER) TABLE\b")

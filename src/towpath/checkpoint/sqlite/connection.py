@@ -16,7 +16,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
@@ -42,11 +42,14 @@ class Connections:
         *,
         busy_timeout_s: float = 30.0,
         synchronous: Synchronous = "FULL",
+        equip: Callable[[sqlite3.Connection], object] | None = None,
     ) -> None:
+        """`equip` gives each connection what its programs need, as an extension."""
         if synchronous not in ("OFF", "NORMAL", "FULL", "EXTRA"):
             raise ValueError(f"unknown `synchronous` mode {synchronous!r}")
         self._timeout_s = busy_timeout_s
         self._synchronous = synchronous
+        self._equip = equip
         self._lock = threading.RLock()
         self._idle: list[sqlite3.Connection] = []
         self._queue = Queue()
@@ -59,6 +62,8 @@ class Connections:
             self._path = ""
             self.writer = target
             self._make_wal(self.writer)
+            if equip is not None:
+                equip(self.writer)
         self._shared = not self._owned or _in_memory(self._path)
 
     def _open(self) -> sqlite3.Connection:
@@ -78,6 +83,8 @@ class Connections:
         try:
             self._make_wal(connection)
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            if self._equip is not None:
+                self._equip(connection)
         except BaseException:
             connection.close()
             raise
@@ -282,7 +289,7 @@ class Connections:
     def check_open(self) -> None:
         """Refuse to go on when it was closed."""
         if self._closed:
-            raise PersistenceError("this saver was closed")
+            raise PersistenceError("this database was closed")
 
     def close(self) -> None:
         """Close what was opened here, once the writer is done."""

@@ -6,7 +6,7 @@ A namespace is a tuple of labels, compared label by label: `("acme",)` is above
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypedDict
 
@@ -188,6 +188,15 @@ class ListNamespacesOp(NamedTuple):
     limit: int = 100
     offset: int = 0
 
+    def select(self, namespaces: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Return those of the namespaces there are that were asked for, in order."""
+        found = {
+            namespace[: self.max_depth]
+            for namespace in namespaces
+            if all(each.holds(namespace) for each in self.match_conditions or ())
+        }
+        return sorted(found)[self.offset : self.offset + self.limit]
+
 
 Op = GetOp | SearchOp | PutOp | ListNamespacesOp
 Result = Item | list[Item] | list[SearchItem] | list[tuple[str, ...]] | None
@@ -256,15 +265,13 @@ def fits(value: Any, filter: Mapping[str, Any] | None) -> bool:
     """Tell whether a value has every key of `filter`, as it says.
 
     A key is compared for equality, or by operators (`{"$gt": 3}`); a filter
-    inside a filter is for a value inside a value. A missing key fits only $ne.
+    inside a filter is for a value inside a value. A missing key counts as None, and
+    numbers are compared as Python does: 1, 1.0 and True are equal.
 
     Raises:
         ValueError: there is no such operator.
     """
-    return all(
-        _fits(value.get(key, NOT_PROVIDED), wanted)
-        for key, wanted in (filter or {}).items()
-    )
+    return all(_fits(value.get(key), wanted) for key, wanted in (filter or {}).items())
 
 
 def _fits(value: Any, wanted: Any) -> bool:
@@ -310,12 +317,11 @@ def ensure_ttl(
     return ttl
 
 
-def page(found: Sequence[Any], limit: int, offset: int) -> list[Any]:
-    """Return `limit` of what was found, from `offset` on.
+def check_page(limit: int, offset: int) -> None:
+    """Check how much of what is found is asked for.
 
     Raises:
         ValueError: one of them is negative.
     """
     if limit < 0 or offset < 0:
         raise ValueError("`limit` and `offset` must not be negative")
-    return list(found[offset : offset + limit])

@@ -1,0 +1,402 @@
+"""The SQL of a store, written once for SQLite and Postgres.
+
+See `towpath.checkpoint.programs` for what a program is. The tables:
+
+- `items`: one row per item. A namespace is one text, see `pack`: those below it
+  are a range of the index, in the order of tuples.
+- `vectors`: what items are found by. A vector belongs to an item as it was put at
+  one moment (`stamp`), so none outlives the text it was made of.
+
+Which items a filter fits is decided by `fits`, in Python, for every store: the
+databases compare numbers, booleans and nulls each in its own way, and quoting is
+not needed where nothing is quoted. Items come decoded one page after the other,
+until there are as many as were asked for.
+
+Times are microseconds since 1970, of the clock of the program that stores; each
+item of a batch has one of its own, so the newest is always known.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
+
+from towpath.checkpoint.programs import Migrations, Program, Query, Row
+from towpath.store.base import (
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    Result,
+    SearchItem,
+    SearchOp,
+)
+from towpath.store.base.ops import fits
+from towpath.store.nearness import Nearness, Vector, nearest
+from towpath.store.planned import Namespace, Plan, Put, load
+
+VERSIONS: Final = "towpath_store_migrations"
+MIGRATIONS: Final[Migrations] = (
+    (
+        """CREATE TABLE towpath_items (
+            id INTEGER PRIMARY KEY,
+            ns TEXT NOT NULL,
+            key TEXT NOT NULL,
+            tag TEXT NOT NULL,
+            data BLOB NOT NULL,
+            created INTEGER NOT NULL,
+            updated INTEGER NOT NULL,
+            lifetime INTEGER,
+            expires INTEGER,
+            UNIQUE (ns, key))""",
+        """CREATE INDEX towpath_items_expires ON towpath_items (expires)
+            WHERE expires IS NOT NULL""",
+        """CREATE TABLE towpath_vectors (
+            item INTEGER NOT NULL,
+            stamp INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            dims INTEGER NOT NULL,
+            data VECTOR NOT NULL,
+            UNIQUE (item, stamp, number))""",
+    ),
+)
+"""What each version of the schema adds. A released entry never changes."""
+TABLES: Final = "towpath_items, towpath_vectors"
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TOGETHER: Final = (1, 8, 64, 256)
+"""How many items are asked for at once: few numbers, so few statements."""
+_PAGE_FIRST: Final = 64
+_PAGE_MAX: Final = 1024
+"""How many items are decoded at once for a filter: ever more."""
+
+_ALIVE: Final = "(i.expires IS NULL OR i.expires > ?)"
+_NEWEST: Final = "i.updated DESC, i.id DESC"
+_ITEM: Final = "i.id, i.ns, i.key, i.tag, i.data, i.created, i.updated, i.lifetime"
+_VECTORS: Final = (
+    "FROM towpath_items i LEFT JOIN towpath_vectors v"
+    " ON v.item = i.id AND v.stamp = i.updated AND v.dims = ?"
+)
+
+
+class Measuring(NamedTuple):
+    """How a database keeps vectors, and how near two are."""
+
+    measure: Nearness
+    bind: Callable[[Vector], Any]
+    """A vector as an argument of a statement."""
+    read: Callable[[Any], Vector]
+    """A vector as it is in a row."""
+    score: str | None
+    """The nearness of `v.data` and an argument, in SQL; None: Python finds it."""
+
+
+@dataclass(slots=True)
+class Done:
+    """What came of a batch."""
+
+    results: list[Result]
+    read: list[int] = field(default_factory=list)
+    """Items whose life is to be prolonged, because they were read."""
+
+
+# Namespaces
+
+
+def pack(namespace: Namespace) -> str:
+    """Write a namespace as a text.
+
+    Each label ends with a NUL, and NULs in labels are written otherwise: no
+    namespace is the start of another one's text unless it is above it, and texts
+    sort as tuples do.
+    """
+    return "".join(f"{_escape(label)}\0" for label in namespace)
+
+
+def unpack(text: str) -> Namespace:
+    """Undo `pack`."""
+    return tuple(_unescape(label) for label in text.split("\0")[:-1])
+
+
+def _escape(label: str) -> str:
+    return label.replace("\1", "\1\2").replace("\0", "\1\1")
+
+
+def _unescape(label: str) -> str:
+    return label.replace("\1\1", "\0").replace("\1\2", "\1")
+
+
+def _below(prefix: Namespace) -> tuple[str, list[Any]]:
+    """Return the condition on items below a namespace, and its arguments."""
+    if not prefix:
+        return "", []
+    text = pack(prefix)
+    return "i.ns >= ? AND i.ns < ? AND ", [text, f"{text[:-1]}\1"]
+
+
+# A batch
+
+
+def run(plan: Plan, now: int, measuring: Measuring) -> Program[Done]:
+    """Run a batch: reads, then puts, then listings of namespaces."""
+    done = Done([None] * len(plan.ops))
+    yield from _gets(plan, now, done)
+    for place, op in enumerate(plan.ops):
+        if isinstance(op, SearchOp):
+            query = plan.near.get(op.query or "")
+            search = _Search(op, query, now, measuring)
+            rows = yield from search.rows()
+            done.results[place] = [hit for _, hit in rows]
+            if op.refresh_ttl:
+                done.read.extend(row[0] for row, _ in rows if row[7] is not None)
+    if plan.puts:
+        yield from put(plan.puts, now, measuring)
+    for place, op in enumerate(plan.ops):
+        if isinstance(op, ListNamespacesOp):
+            done.results[place] = yield from _namespaces(op, now)
+    return done
+
+
+def prolong(items: Sequence[int], now: int) -> Program[None]:
+    """Have items that were read live as long again as they were put for."""
+    yield Query(
+        "UPDATE towpath_items SET expires = lifetime + ?"
+        " WHERE id IN (SELECT value FROM json_each(?)) AND lifetime IS NOT NULL",
+        (now, json.dumps(sorted(items))),
+    )
+
+
+def sweep(now: int) -> Program[int]:
+    """Delete what has expired; return how many items that were."""
+    rows = yield from Query(
+        "DELETE FROM towpath_items WHERE expires <= ? RETURNING id", (now,)
+    )
+    yield from _forget([id for (id,) in rows])
+    return len(rows)
+
+
+# Getting
+
+
+def _gets(plan: Plan, now: int, done: Done) -> Program[None]:
+    wanted = [(place, op) for place, op in enumerate(plan.ops) if isinstance(op, GetOp)]
+    keys = [*dict.fromkeys((pack(tuple(op.namespace)), op.key) for _, op in wanted)]
+    found: dict[tuple[str, str], Row] = {}
+    for some in _together(keys):
+        pairs = ", ".join(["(?, ?)"] * len(some))
+        rows = yield from Query(
+            f"SELECT {_ITEM} FROM towpath_items i"
+            f" WHERE (i.ns, i.key) IN (VALUES {pairs}) AND {_ALIVE}",
+            [*(word for pair in some for word in pair), now],
+        )
+        found.update(((row[1], row[2]), row) for row in rows)
+    for place, op in wanted:
+        row = found.get((pack(tuple(op.namespace)), op.key))
+        if row is None:
+            continue
+        done.results[place] = Item(value=load((row[3], row[4])), **_facts(row))
+        if op.refresh_ttl and row[7] is not None:
+            done.read.append(row[0])
+
+
+def _together(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Cut keys into parts of few different lengths, the last one filled up."""
+    most = _TOGETHER[-1]
+    for start in range(0, len(keys), most):
+        some = keys[start : start + most]
+        count = next(count for count in _TOGETHER if count >= len(some))
+        yield [*some, *[some[-1]] * (count - len(some))]
+
+
+def _facts(row: Row) -> dict[str, Any]:
+    _, ns, key, _, _, created, updated, _ = row
+    return {
+        "key": key,
+        "namespace": unpack(ns),
+        "created_at": _EPOCH + timedelta(microseconds=created),
+        "updated_at": _EPOCH + timedelta(microseconds=updated),
+    }
+
+
+# Searching
+
+
+class _Search(NamedTuple):
+    """One search. `rows` are the rows of items, with what is made of them."""
+
+    op: SearchOp
+    query: Vector | None
+    now: int
+    measuring: Measuring
+
+    def rows(self) -> Program[list[tuple[Row, SearchItem]]]:
+        ranked = yield from self._ranked()
+        if not self.op.filter:
+            return (yield from self._fetch(ranked, None))
+        found: list[tuple[Row, SearchItem]] = []
+        wanted, place, size = self.op.offset + self.op.limit, 0, _PAGE_FIRST
+        while place < len(ranked) and len(found) < wanted:
+            page = ranked[place : place + size]
+            found += yield from self._fetch(page, self.op.filter)
+            place, size = place + size, min(2 * size, _PAGE_MAX)
+        return found[self.op.offset : wanted]
+
+    def _fetch(
+        self,
+        ranked: Sequence[tuple[int, float | None]],
+        filter: Mapping[str, Any] | None,
+    ) -> Program[list[tuple[Row, SearchItem]]]:
+        """Fetch items, and return those that a filter fits."""
+        rows = yield from Query(
+            f"SELECT {_ITEM} FROM towpath_items i"
+            " WHERE i.id IN (SELECT value FROM json_each(?))",
+            (json.dumps([id for id, _ in ranked]),),
+        )
+        by_id = {row[0]: row for row in rows}
+        found = []
+        for id, score in ranked:
+            # Another transaction may have deleted it between two statements.
+            if (row := by_id.get(id)) is None:
+                continue
+            value = load((row[3], row[4]))
+            if filter is None or fits(value, filter):
+                item = SearchItem(value=value, score=score, **_facts(row))
+                found.append((row, item))
+        return found
+
+    def _ranked(self) -> Program[list[tuple[int, float | None]]]:
+        """Return the numbers of items below the namespace, in order.
+
+        Only those that were asked for, unless a filter has yet to choose.
+        """
+        below, args = _below(tuple(self.op.namespace_prefix))
+        where, args = f"WHERE {below}{_ALIVE}", [*args, self.now]
+        page, paging = "", []
+        if not self.op.filter:
+            page, paging = " LIMIT ? OFFSET ?", [self.op.limit, self.op.offset]
+        if self.query is None:
+            rows = yield from Query(
+                f"SELECT i.id FROM towpath_items i {where} ORDER BY {_NEWEST}{page}",
+                [*args, *paging],
+            )
+            return [(id, None) for (id,) in rows]
+        if self.measuring.score is None:
+            return (yield from self._compared(where, args))
+        rows = yield from Query(
+            f"SELECT i.id, max({self.measuring.score}) AS score {_VECTORS} {where}"
+            " GROUP BY i.id, i.updated"
+            f" ORDER BY score DESC NULLS LAST, {_NEWEST}{page}",
+            [self.measuring.bind(self.query), len(self.query), *args, *paging],
+        )
+        return [(id, score) for id, score in rows]
+
+    def _compared(
+        self, where: str, args: list[Any]
+    ) -> Program[list[tuple[int, float | None]]]:
+        assert self.query is not None
+        rows = yield from Query(
+            f"SELECT i.id, v.data {_VECTORS} {where} ORDER BY {_NEWEST}",
+            [len(self.query), *args],
+        )
+        vectors: dict[int, list[Vector]] = {}
+        for id, data in rows:
+            own = vectors.setdefault(id, [])
+            if data is not None:
+                own.append(self.measuring.read(data))
+        ids = [*vectors]
+        found = nearest(self.measuring.measure, self.query, [*vectors.values()])
+        ranked = [(ids[place], score) for place, score in found]
+        if self.op.filter:
+            return ranked
+        return ranked[self.op.offset : self.op.offset + self.op.limit]
+
+
+def _namespaces(op: ListNamespacesOp, now: int) -> Program[list[Namespace]]:
+    below, args = _below(_literal_prefix(op))
+    rows = yield from Query(
+        f"SELECT DISTINCT i.ns FROM towpath_items i WHERE {below}{_ALIVE}",
+        (*args, now),
+    )
+    return op.select(unpack(ns) for (ns,) in rows)
+
+
+def _literal_prefix(op: ListNamespacesOp) -> Namespace:
+    """Return the labels that every namespace asked for begins with."""
+    paths = (
+        each.path for each in op.match_conditions or () if each.match_type == "prefix"
+    )
+    known = (tuple(takewhile(lambda label: label != "*", path)) for path in paths)
+    return max(known, key=len, default=())
+
+
+# Putting
+
+
+def put(puts: Sequence[Put], now: int, measuring: Measuring) -> Program[None]:
+    """Put items in place of those that are there, and delete others."""
+    # In one order for everybody: two batches cannot wait for each other.
+    ordered = sorted(puts, key=lambda put: (pack(put.namespace), put.key))
+    stamps = {id(put): now + place for place, put in enumerate(puts)}
+    gone = [(pack(put.namespace), put.key) for put in ordered if put.cell is None]
+    if gone:
+        yield from _delete(gone)
+    kept = [put for put in ordered if put.cell is not None]
+    if not kept:
+        return
+    yield Query(_PUT, [_row(put, stamps[id(put)]) for put in kept], many=True)
+    vectors = [row for put in kept for row in _vectors(put, measuring)]
+    places = [(pack(put.namespace), put.key) for put in kept]
+    yield Query(_FORGET, places, many=True)
+    if vectors:
+        yield Query(_KEEP, vectors, many=True)
+
+
+_PUT: Final = (
+    "INSERT INTO towpath_items"
+    " (ns, key, tag, data, created, updated, lifetime, expires)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (ns, key) DO UPDATE SET"
+    " tag = excluded.tag, data = excluded.data, updated = excluded.updated,"
+    " lifetime = excluded.lifetime, expires = excluded.expires,"
+    # What had expired is not there any more.
+    " created = CASE WHEN towpath_items.expires <= excluded.updated"
+    " THEN excluded.created ELSE towpath_items.created END"
+)
+_FORGET: Final = (
+    "DELETE FROM towpath_vectors"
+    " WHERE item IN (SELECT id FROM towpath_items WHERE ns = ? AND key = ?)"
+)
+_KEEP: Final = (
+    "INSERT INTO towpath_vectors (item, stamp, number, dims, data)"
+    " SELECT id, updated, ?, ?, ? FROM towpath_items WHERE ns = ? AND key = ?"
+)
+
+
+def _row(put: Put, stamp: int) -> Row:
+    assert put.cell is not None
+    lifetime = None if put.lifetime_s is None else int(put.lifetime_s * 1_000_000)
+    expires = None if lifetime is None else stamp + lifetime
+    place = pack(put.namespace), put.key
+    return (*place, *put.cell, stamp, stamp, lifetime, expires)
+
+
+def _vectors(put: Put, measuring: Measuring) -> Iterator[Row]:
+    for number, vector in enumerate(put.vectors):
+        data = measuring.bind(vector)
+        yield number, len(vector), data, pack(put.namespace), put.key
+
+
+def _delete(places: Sequence[tuple[str, str]]) -> Program[None]:
+    yield Query(_FORGET, places, many=True)
+    yield Query("DELETE FROM towpath_items WHERE ns = ? AND key = ?", places, many=True)
+
+
+def _forget(items: Sequence[int]) -> Program[None]:
+    if items:
+        yield Query(
+            "DELETE FROM towpath_vectors"
+            " WHERE item IN (SELECT value FROM json_each(?))",
+            (json.dumps(items),),
+        )
