@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import linecache
 import pkgutil
 import re
 import sys
@@ -37,7 +38,18 @@ def blocks(path: Path) -> list[tuple[str, str]]:
     return found
 
 
+def show_source(path: Path) -> None:
+    """Let who reads the source of an example's function find only code in a page."""
+    text = path.read_text("utf-8")
+    lines = ["\n"] * len(text.splitlines())
+    for _, code in blocks(path):
+        for number, line in enumerate(code.splitlines(keepends=True)):
+            lines[number] = line if line.strip() else lines[number]
+    linecache.cache[str(path)] = (len(text), None, lines, str(path))
+
+
 def run(path: Path, code: str, namespace: dict[str, object]) -> None:
+    show_source(path)
     # Examples are programs of their own: none of this file's future imports.
     exec(compile(code, str(path), "exec", dont_inherit=True), namespace)
 

@@ -35,6 +35,7 @@ from towpath.graph.nodes import (
     policies,
 )
 from towpath.graph.validate import validate
+from towpath.lint import Finding, lint
 from towpath.migration import Migration, Version, lineage, version_text
 from towpath.plan import action_of
 from towpath.pregel.main import Pregel
@@ -427,6 +428,20 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         """
         validate(self.blueprint, interrupt or ())
         return self
+
+    def lint(self, *, ignore: Collection[str] = ()) -> list[Finding]:
+        """Look for mistakes that can be seen without running the graph.
+
+        `ignore` has codes of rules to leave out; docs/lint.md lists them. What
+        keeps the graph from being compiled is found as well, under its own code.
+        """
+        try:
+            self.validate()
+            plan = PlanMaker(self.blueprint, default()).make("LangGraph", {})
+        except InvalidGraphError as error:
+            hint = error.hint or "compile() cannot go on from here"
+            return [Finding(error.code, "error", error.message, hint)]
+        return lint(plan, ignore)
 
     def compile(
         self,

@@ -6,9 +6,17 @@ is a program that knows neither.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
+from towpath.lint import Finding, lint
 from towpath.plan import NodeSpec, Plan
 from towpath.pregel.batches import BatchVerbs
 from towpath.pregel.chain import ChainVerbs, join_runnables
@@ -191,6 +199,13 @@ class Pregel(
     ) -> Self:
         """A graph like this one whose runs start from this config."""
         return self.copy({"config": merge(self.config, config, kwargs)})
+
+    def lint(self, *, ignore: Collection[str] = ()) -> list[Finding]:
+        """Look for mistakes that can be seen without running the graph.
+
+        `ignore` has codes of rules to leave out; docs/lint.md lists them.
+        """
+        return lint(self.plan_of_graph, ignore)
 
     def validate(self) -> Self:
         """Nothing is left to check: compiling checks everything."""
