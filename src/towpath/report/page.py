@@ -233,7 +233,9 @@ class Page:
             return f'<span class="time">{shown}</span>'
         part = moment.seconds / self.slowest if self.slowest else 0
         bar = f'<span class="bar" style="width:{max(2, round(100 * part))}%"></span>'
-        return f'<span class="time">{shown} · {text(lasted(moment.seconds))}{bar}</span>'
+        return (
+            f'<span class="time">{shown} · {text(lasted(moment.seconds))}{bar}</span>'
+        )
 
 
 def anchor(moment: Moment) -> str:
