@@ -371,7 +371,9 @@ def decorated(function: Callable) -> Callable:
 
 
 @pytest.mark.parametrize(
-    "node", [print, decorated(writes_text), object.__call__, str], ids=repr
+    "node",
+    [print, decorated(writes_text), object.__call__, str],
+    ids=["builtin", "closure", "method", "class"],
 )
 def test_a_function_that_cannot_be_read_is_trusted(node):
     assert [] == graph((START, "a"), (START, "b"), a=node, b=node).lint()
