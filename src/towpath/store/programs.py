@@ -4,13 +4,15 @@ See `towpath.checkpoint.programs` for what a program is. The tables:
 
 - `items`: one row per item. A namespace is one text, see `pack`: those below it
   are a range of the index, in the order of tuples.
+- `facts`: which items have which values, see `towpath.store.facts`.
 - `vectors`: what items are found by. A vector belongs to an item as it was put at
   one moment (`stamp`), so none outlives the text it was made of.
 
 Which items a filter fits is decided by `fits`, in Python, for every store: the
 databases compare numbers, booleans and nulls each in its own way, and quoting is
-not needed where nothing is quoted. Items come decoded one page after the other,
-until there are as many as were asked for.
+not needed where nothing is quoted. Facts narrow down where it has to look, and
+items come decoded one page after the other, until there are as many as were asked
+for.
 
 Times are microseconds since 1970, of the clock of the program that stores; each
 item of a batch has one of its own, so the newest is always known.
@@ -35,6 +37,7 @@ from towpath.store.base import (
     SearchOp,
 )
 from towpath.store.base.ops import fits
+from towpath.store.facts import facts_wanted
 from towpath.store.nearness import Nearness, Vector, nearest
 from towpath.store.planned import Namespace, Plan, Put, load
 
@@ -52,8 +55,15 @@ MIGRATIONS: Final[Migrations] = (
             lifetime INTEGER,
             expires INTEGER,
             UNIQUE (ns, key))""",
+        # All that a search without a query reads before it knows what to fetch.
+        "CREATE INDEX towpath_items_newest ON towpath_items (ns, updated, expires)",
         """CREATE INDEX towpath_items_expires ON towpath_items (expires)
             WHERE expires IS NOT NULL""",
+        """CREATE TABLE towpath_facts (
+            fact INTEGER NOT NULL,
+            item INTEGER NOT NULL,
+            PRIMARY KEY (fact, item)) WITHOUT ROWID""",
+        "CREATE INDEX towpath_facts_item ON towpath_facts (item)",
         """CREATE TABLE towpath_vectors (
             item INTEGER NOT NULL,
             stamp INTEGER NOT NULL,
@@ -64,7 +74,7 @@ MIGRATIONS: Final[Migrations] = (
     ),
 )
 """What each version of the schema adds. A released entry never changes."""
-TABLES: Final = "towpath_items, towpath_vectors"
+TABLES: Final = "towpath_items, towpath_facts, towpath_vectors"
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TOGETHER: Final = (1, 8, 64, 256)
@@ -76,6 +86,9 @@ _PAGE_MAX: Final = 1024
 _ALIVE: Final = "(i.expires IS NULL OR i.expires > ?)"
 _NEWEST: Final = "i.updated DESC, i.id DESC"
 _ITEM: Final = "i.id, i.ns, i.key, i.tag, i.data, i.created, i.updated, i.lifetime"
+_HAS_FACT: Final = (
+    "i.id IN (SELECT f.item FROM towpath_facts f WHERE f.fact IN (?, ?, ?))"
+)
 _VECTORS: Final = (
     "FROM towpath_items i LEFT JOIN towpath_vectors v"
     " ON v.item = i.id AND v.stamp = i.updated AND v.dims = ?"
@@ -274,6 +287,8 @@ class _Search(NamedTuple):
         """
         below, args = _below(tuple(self.op.namespace_prefix))
         where, args = f"WHERE {below}{_ALIVE}", [*args, self.now]
+        for facts in facts_wanted(self.op.filter):
+            where, args = f"{where} AND {_HAS_FACT}", [*args, *facts]
         page, paging = "", []
         if not self.op.filter:
             page, paging = " LIMIT ? OFFSET ?", [self.op.limit, self.op.offset]
@@ -349,7 +364,14 @@ def put(puts: Sequence[Put], now: int, measuring: Measuring) -> Program[None]:
     yield Query(_PUT, [_row(put, stamps[id(put)]) for put in kept], many=True)
     vectors = [row for put in kept for row in _vectors(put, measuring)]
     places = [(pack(put.namespace), put.key) for put in kept]
-    yield Query(_FORGET, places, many=True)
+    yield from _forget_of(places)
+    facts = [
+        (fact, *place)
+        for put, place in zip(kept, places, strict=True)
+        for fact in set(put.facts)
+    ]
+    if facts:
+        yield Query(_NOTE, facts, many=True)
     if vectors:
         yield Query(_KEEP, vectors, many=True)
 
@@ -364,9 +386,14 @@ _PUT: Final = (
     " created = CASE WHEN towpath_items.expires <= excluded.updated"
     " THEN excluded.created ELSE towpath_items.created END"
 )
-_FORGET: Final = (
-    "DELETE FROM towpath_vectors"
+_FORGET: Final = tuple(
+    f"DELETE FROM towpath_{table}"
     " WHERE item IN (SELECT id FROM towpath_items WHERE ns = ? AND key = ?)"
+    for table in ("facts", "vectors")
+)
+_NOTE: Final = (
+    "INSERT INTO towpath_facts (fact, item)"
+    " SELECT ?, id FROM towpath_items WHERE ns = ? AND key = ?"
 )
 _KEEP: Final = (
     "INSERT INTO towpath_vectors (item, stamp, number, dims, data)"
@@ -389,14 +416,21 @@ def _vectors(put: Put, measuring: Measuring) -> Iterator[Row]:
 
 
 def _delete(places: Sequence[tuple[str, str]]) -> Program[None]:
-    yield Query(_FORGET, places, many=True)
+    yield from _forget_of(places)
     yield Query("DELETE FROM towpath_items WHERE ns = ? AND key = ?", places, many=True)
 
 
+def _forget_of(places: Sequence[tuple[str, str]]) -> Program[None]:
+    """Forget what is known of items by their places."""
+    for statement in _FORGET:
+        yield Query(statement, places, many=True)
+
+
 def _forget(items: Sequence[int]) -> Program[None]:
-    if items:
+    """Forget what is known of items by their numbers."""
+    for table in ("facts", "vectors") if items else ():
         yield Query(
-            "DELETE FROM towpath_vectors"
+            f"DELETE FROM towpath_{table}"
             " WHERE item IN (SELECT value FROM json_each(?))",
             (json.dumps(items),),
         )

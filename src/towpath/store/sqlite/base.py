@@ -139,4 +139,4 @@ def _bind(vector: Vector) -> bytes:
 
 
 def _read(data: bytes) -> Vector:
-    return array("f", data)
+    return memoryview(data).cast("f")
