@@ -87,6 +87,32 @@ def test_a_value_without_stored_form_is_refused(path):
         assert [] == store.search(())
 
 
+@pytest.mark.parametrize("namespace", [("\ud800",), ("a",)])
+def test_text_that_a_file_cannot_hold_is_refused(path, namespace):
+    with SqliteStore(path) as store:
+        store.put(("a",), "k", {})
+        with pytest.raises(PersistenceError, match="surrogates"):
+            store.put(namespace, "\ud800", {"x": 1})
+        with pytest.raises(PersistenceError, match="surrogates"):
+            store.get(namespace, "\ud800")
+        assert 1 == len(store.search(()))
+
+
+def test_a_batch_that_the_database_stops_leaves_nothing_behind(path):
+    with SqliteStore(path, index=INDEX) as store:
+        store.put(("a",), "old", {"t": "a"})
+        store.conn.execute(
+            "CREATE TRIGGER burn BEFORE INSERT ON towpath_items"
+            " WHEN new.key = 'z' BEGIN SELECT RAISE(ABORT, 'disk on fire'); END"
+        )
+        puts = [PutOp(("a",), key, {"t": "b"}) for key in ("new", "old", "z")]
+        with pytest.raises(PersistenceError, match="disk on fire"):
+            store.batch([PutOp(("a",), "old", None), *puts])
+        [found] = store.search((), query="a")
+        assert ("old", {"t": "a"}) == (found.key, found.value)
+        assert 1.0 == pytest.approx(found.score)
+
+
 def test_without_a_query_the_newest_items_come_first(path):
     with SqliteStore(path) as store:
         store.batch([PutOp(("a",), key, {}) for key in "xyz"])
