@@ -13,6 +13,7 @@ import pytest
 
 import towpath.store.sql as sql
 from towpath.checkpoint.sqlite import SqliteSaver
+from towpath.checkpoint.sqlite.aio import AsyncSqliteSaver
 from towpath.errors import PersistenceError, SerializationError
 from towpath.store.base import PutOp
 from towpath.store.sqlite import AsyncSqliteStore, SqliteStore
@@ -64,6 +65,40 @@ def test_a_connection_of_the_caller_s_stays_open(path):
         assert connection is store.conn
     assert [(1,)] == connection.execute("SELECT count(*) FROM towpath_items").fetchall()
     connection.close()
+
+
+@pytest.mark.parametrize("where", ["a file", ":memory:"])
+async def test_a_connection_of_aiosqlite_names_the_file(path, where):
+    aiosqlite = pytest.importorskip("aiosqlite")
+    async with aiosqlite.connect(path if where == "a file" else where) as connection:
+        store = AsyncSqliteStore(connection)
+        assert connection is store.conn
+        with pytest.raises(PersistenceError, match="aiosqlite"):
+            store.get(("a",), "k")
+        puts = (store.aput(("a",), str(n), {"n": n}) for n in range(9))
+        await asyncio.gather(*puts)
+        await store.setup()
+        assert 9 == len(store.search(("a",)))
+        if where == "a file":
+            rows = await connection.execute_fetchall("SELECT key FROM towpath_items")
+            assert 9 == len([*rows])
+        store.close()
+        assert [(1,)] == await connection.execute_fetchall("SELECT 1"), "still open"
+
+
+async def test_a_saver_takes_a_connection_of_aiosqlite_too(path):
+    aiosqlite = pytest.importorskip("aiosqlite")
+    async with aiosqlite.connect(path) as connection:
+        async with AsyncSqliteSaver(connection) as saver:
+            assert [] == [found async for found in saver.alist(None)]
+        rows = await connection.execute_fetchall("SELECT v FROM towpath_migrations")
+        assert [(0,)] == [*rows]
+
+
+def test_a_path_may_be_a_path(tmp_path):
+    with SqliteStore(tmp_path / "store.db") as store:
+        store.put(("a",), "k", {})
+    assert (tmp_path / "store.db").exists()
 
 
 def test_a_closed_store_says_so(path):
