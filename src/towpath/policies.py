@@ -89,9 +89,19 @@ class RetryPolicy(NamedTuple):
 def default_cache_key(*args: Any, **kwargs: Any) -> str | bytes:
     """Make a cache key of a node's input: equal inputs have equal keys."""
     import pickle  # only written, never read back
+    from io import BytesIO
 
-    named = tuple(sorted(kwargs.items()))
-    return pickle.dumps((_ordered(args), _ordered(named)), protocol=5)
+    given = _ordered(args), _ordered(tuple(sorted(kwargs.items())))
+    written = BytesIO()
+    pickler = pickle.Pickler(written, protocol=5)
+    # Without a memo: with one, it shows which parts are one and the same object,
+    # and what was read from a checkpoint has no key of what was stored there.
+    pickler.fast = True
+    try:
+        pickler.dump(given)
+    except (RecursionError, ValueError):  # it holds itself
+        return pickle.dumps(given, protocol=5)
+    return written.getvalue()
 
 
 def _ordered(value: Any) -> Any:

@@ -9,6 +9,7 @@ import pytest
 from towpath import START, CachePolicy, StateGraph
 from towpath.cache.memory import InMemoryCache
 from towpath.cache.sqlite import SqliteCache
+from towpath.types import default_cache_key
 
 
 class State(TypedDict, total=False):
@@ -127,3 +128,11 @@ def test_a_result_is_found_in_a_file_again(tmp_path, node, calls):
         with SqliteCache(path=path) as cache:
             graph(cache, node).invoke({"x": 0})
     assert [0] == calls
+
+
+def test_equal_inputs_have_one_key_whatever_objects_they_share():
+    one, other = (bytes([97, 98]).decode() for _ in range(2))
+    part = [1]
+    key = default_cache_key({"x": one, "y": one, "z": [part, part]})
+    assert key == default_cache_key({"x": one, "y": other, "z": [[1], [1]]})
+    assert key != default_cache_key({"x": one, "y": other, "z": [[1], [2]]})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
 import pytest
 
 from towpath.store.base import ensure_embeddings, get_text_at_path, tokenize_path
+from towpath.store.sqlite import SqliteStore
 
 VALUE = {
     "a": [{"c": "x"}, {"c": ["y", 1]}],
@@ -86,3 +90,31 @@ async def test_a_function_is_made_into_embeddings():
 def test_nothing_is_no_embedding():
     with pytest.raises(ValueError, match="must be provided"):
         ensure_embeddings(None)
+
+
+def test_langchain_s_embeddings_find_items():
+    embeddings = pytest.importorskip("langchain_core.embeddings")
+    model = embeddings.DeterministicFakeEmbedding(size=8)
+    assert model is ensure_embeddings(model)
+    with SqliteStore(
+        ":memory:", index={"dims": 8, "embed": model, "fields": ["t"]}
+    ) as store:
+        for text in ("one", "two", "three"):
+            store.put(("a",), text, {"t": text})
+        found = store.search((), query="two")
+        assert "two" == found[0].key
+        assert 1.0 == pytest.approx(found[0].score)
+
+
+def test_a_name_of_a_model_needs_langchain(monkeypatch):
+    monkeypatch.setitem(sys.modules, "langchain.embeddings", None)
+    with pytest.raises(ValueError, match="pip install langchain"):
+        ensure_embeddings("openai:text-embedding-3-small")
+
+
+def test_a_name_of_a_model_is_made_by_langchain(monkeypatch):
+    made = types.ModuleType("langchain.embeddings")
+    made.init_embeddings = lambda name: f"the model {name}"
+    monkeypatch.setitem(sys.modules, "langchain", types.ModuleType("langchain"))
+    monkeypatch.setitem(sys.modules, "langchain.embeddings", made)
+    assert "the model openai:small" == ensure_embeddings("openai:small")

@@ -54,10 +54,12 @@ def seen(store, lib, operation, *, ordered):
         return item and (item.namespace, item.key, item.value)
     if what == "search":
         wanted, limit, offset = rest
-        page = {"limit": limit, "offset": offset} if ordered else {"limit": 1000}
-        found = store.search(namespace, filter=wanted, **page)
+        page = store.search(namespace, filter=wanted, limit=limit, offset=offset)
+        found = store.search(namespace, filter=wanted, limit=1000)
         facts = [(item.namespace, item.key, item.value) for item in found]
-        return facts if ordered else sorted(facts, key=repr)
+        # The peer remembers the places of namespaces that hold nothing any more.
+        facts.sort(key=(lambda fact: fact[0]) if ordered else repr)
+        return facts, len(page)
     if what == "list":
         [depth] = rest
         listed = store.list_namespaces(prefix=namespace or None, max_depth=depth)

@@ -13,6 +13,7 @@ import pytest
 
 import towpath.store.sql as sql
 from towpath.checkpoint.sqlite import SqliteSaver
+from towpath.checkpoint.sqlite.aio import AsyncSqliteSaver
 from towpath.errors import PersistenceError, SerializationError
 from towpath.store.base import PutOp
 from towpath.store.sqlite import AsyncSqliteStore, SqliteStore
@@ -66,6 +67,40 @@ def test_a_connection_of_the_caller_s_stays_open(path):
     connection.close()
 
 
+@pytest.mark.parametrize("where", ["a file", ":memory:"])
+async def test_a_connection_of_aiosqlite_names_the_file(path, where):
+    aiosqlite = pytest.importorskip("aiosqlite")
+    async with aiosqlite.connect(path if where == "a file" else where) as connection:
+        store = AsyncSqliteStore(connection)
+        assert connection is store.conn
+        with pytest.raises(PersistenceError, match="aiosqlite"):
+            store.get(("a",), "k")
+        puts = (store.aput(("a",), str(n), {"n": n}) for n in range(9))
+        await asyncio.gather(*puts)
+        await store.setup()
+        assert 9 == len(store.search(("a",)))
+        if where == "a file":
+            rows = await connection.execute_fetchall("SELECT key FROM towpath_items")
+            assert 9 == len([*rows])
+        store.close()
+        assert [(1,)] == await connection.execute_fetchall("SELECT 1"), "still open"
+
+
+async def test_a_saver_takes_a_connection_of_aiosqlite_too(path):
+    aiosqlite = pytest.importorskip("aiosqlite")
+    async with aiosqlite.connect(path) as connection:
+        async with AsyncSqliteSaver(connection) as saver:
+            assert [] == [found async for found in saver.alist(None)]
+        rows = await connection.execute_fetchall("SELECT v FROM towpath_migrations")
+        assert [(0,)] == [*rows]
+
+
+def test_a_path_may_be_a_path(tmp_path):
+    with SqliteStore(tmp_path / "store.db") as store:
+        store.put(("a",), "k", {})
+    assert (tmp_path / "store.db").exists()
+
+
 def test_a_closed_store_says_so(path):
     store = SqliteStore(path)
     store.close()
@@ -85,6 +120,32 @@ def test_a_value_without_stored_form_is_refused(path):
         with pytest.raises(SerializationError):
             store.put(("a",), "k", {"lock": threading.Lock()})
         assert [] == store.search(())
+
+
+@pytest.mark.parametrize("namespace", [("\ud800",), ("a",)])
+def test_text_that_a_file_cannot_hold_is_refused(path, namespace):
+    with SqliteStore(path) as store:
+        store.put(("a",), "k", {})
+        with pytest.raises(PersistenceError, match="surrogates"):
+            store.put(namespace, "\ud800", {"x": 1})
+        with pytest.raises(PersistenceError, match="surrogates"):
+            store.get(namespace, "\ud800")
+        assert 1 == len(store.search(()))
+
+
+def test_a_batch_that_the_database_stops_leaves_nothing_behind(path):
+    with SqliteStore(path, index=INDEX) as store:
+        store.put(("a",), "old", {"t": "a"})
+        store.conn.execute(
+            "CREATE TRIGGER burn BEFORE INSERT ON towpath_items"
+            " WHEN new.key = 'z' BEGIN SELECT RAISE(ABORT, 'disk on fire'); END"
+        )
+        puts = [PutOp(("a",), key, {"t": "b"}) for key in ("new", "old", "z")]
+        with pytest.raises(PersistenceError, match="disk on fire"):
+            store.batch([PutOp(("a",), "old", None), *puts])
+        [found] = store.search((), query="a")
+        assert ("old", {"t": "a"}) == (found.key, found.value)
+        assert 1.0 == pytest.approx(found.score)
 
 
 def test_without_a_query_the_newest_items_come_first(path):

@@ -46,7 +46,7 @@ class _Entry(NamedTuple):
 
 
 class RedisCache(BaseCache[ValueT]):
-    """Keeps values on the server of `redis`, a client from `redis` or `valkey`.
+    """Keeps values on the server of `redis`, a client of the package of that name.
 
     A blocking client has both colours: async calls are made in threads. One of
     `redis.asyncio` has the async methods only, and stays on its event loop.

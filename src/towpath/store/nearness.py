@@ -87,7 +87,11 @@ def _scores(
     np = _numpy() if len(vectors) > 1 else None
     if np is None:
         return [measure.of_two(query, vector) for vector in vectors]
-    rows = np.asarray(vectors, dtype="float64")
+    if all(type(vector) is memoryview for vector in vectors):
+        flat = np.frombuffer(b"".join(vectors), dtype="float32")  # type: ignore[arg-type]  # as just asked
+        rows = flat.reshape(len(vectors), -1).astype("float64")
+    else:
+        rows = np.asarray(vectors, dtype="float64")
     scores: list[float] = measure.of_many(rows, np.asarray(query, "float64")).tolist()
     return scores
 

@@ -46,6 +46,7 @@ class Put:
     key: str
     cell: Cell | None
     lifetime_s: float | None
+    facts: list[int]
     texts: list[str]
     vectors: list[Vector] = field(default_factory=list)
 
@@ -126,7 +127,12 @@ class PlannedStore(BaseStore):
     def _put(self, namespace: Namespace, key: str, op: PutOp) -> Put:
         cell = None if op.value is None else _SERDE.dumps_typed(dict(op.value))
         lifetime_s = None if op.ttl is None else op.ttl * 60
-        return Put(namespace, key, cell, lifetime_s, self._texts(op))
+        facts = self._facts(op)
+        return Put(namespace, key, cell, lifetime_s, facts, self._texts(op))
+
+    def _facts(self, op: PutOp) -> list[int]:  # noqa: ARG002 - for stores that index
+        """Return what an index is to know of a value. This one has none."""
+        return []
 
     def _texts(self, op: PutOp) -> list[str]:
         """Return the texts of a value that are searched by meaning."""

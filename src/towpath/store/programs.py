@@ -4,13 +4,15 @@ See `towpath.checkpoint.programs` for what a program is. The tables:
 
 - `items`: one row per item. A namespace is one text, see `pack`: those below it
   are a range of the index, in the order of tuples.
+- `facts`: which items have which values, see `towpath.store.facts`.
 - `vectors`: what items are found by. A vector belongs to an item as it was put at
   one moment (`stamp`), so none outlives the text it was made of.
 
 Which items a filter fits is decided by `fits`, in Python, for every store: the
 databases compare numbers, booleans and nulls each in its own way, and quoting is
-not needed where nothing is quoted. Items come decoded one page after the other,
-until there are as many as were asked for.
+not needed where nothing is quoted. Facts narrow down where it has to look, and
+items come decoded one page after the other, until there are as many as were asked
+for.
 
 Times are microseconds since 1970, of the clock of the program that stores; each
 item of a batch has one of its own, so the newest is always known.
@@ -19,12 +21,13 @@ item of a batch has one of its own, so the newest is always known.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
+from itertools import starmap, takewhile
 from typing import Any, Final, NamedTuple
 
+from towpath.checkpoint.nul import escape, unescape
 from towpath.checkpoint.programs import Migrations, Program, Query, Row
 from towpath.store.base import (
     GetOp,
@@ -35,6 +38,7 @@ from towpath.store.base import (
     SearchOp,
 )
 from towpath.store.base.ops import fits
+from towpath.store.facts import facts_wanted
 from towpath.store.nearness import Nearness, Vector, nearest
 from towpath.store.planned import Namespace, Plan, Put, load
 
@@ -52,8 +56,15 @@ MIGRATIONS: Final[Migrations] = (
             lifetime INTEGER,
             expires INTEGER,
             UNIQUE (ns, key))""",
+        # All that a search without a query reads before it knows what to fetch.
+        "CREATE INDEX towpath_items_newest ON towpath_items (ns, updated, expires)",
         """CREATE INDEX towpath_items_expires ON towpath_items (expires)
             WHERE expires IS NOT NULL""",
+        """CREATE TABLE towpath_facts (
+            fact INTEGER NOT NULL,
+            item INTEGER NOT NULL,
+            PRIMARY KEY (fact, item)) WITHOUT ROWID""",
+        "CREATE INDEX towpath_facts_item ON towpath_facts (item)",
         """CREATE TABLE towpath_vectors (
             item INTEGER NOT NULL,
             stamp INTEGER NOT NULL,
@@ -64,7 +75,7 @@ MIGRATIONS: Final[Migrations] = (
     ),
 )
 """What each version of the schema adds. A released entry never changes."""
-TABLES: Final = "towpath_items, towpath_vectors"
+TABLES: Final = "towpath_items, towpath_facts, towpath_vectors"
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TOGETHER: Final = (1, 8, 64, 256)
@@ -76,6 +87,10 @@ _PAGE_MAX: Final = 1024
 _ALIVE: Final = "(i.expires IS NULL OR i.expires > ?)"
 _NEWEST: Final = "i.updated DESC, i.id DESC"
 _ITEM: Final = "i.id, i.ns, i.key, i.tag, i.data, i.created, i.updated, i.lifetime"
+"""The fields of `Stored`."""
+_HAS_FACT: Final = (
+    "i.id IN (SELECT f.item FROM towpath_facts f WHERE f.fact IN (?, ?, ?))"
+)
 _VECTORS: Final = (
     "FROM towpath_items i LEFT JOIN towpath_vectors v"
     " ON v.item = i.id AND v.stamp = i.updated AND v.dims = ?"
@@ -94,6 +109,37 @@ class Measuring(NamedTuple):
     """The nearness of `v.data` and an argument, in SQL; None: Python finds it."""
 
 
+Ranked = list[tuple[int, float | None]]
+"""Numbers of items, in order, with their scores."""
+
+
+class Stored(NamedTuple):
+    """The row of an item."""
+
+    id: int
+    ns: str
+    key: str
+    tag: str
+    data: bytes
+    created: int
+    updated: int
+    lifetime: int | None
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The value, decoded: anew each time."""
+        return load((self.tag, self.data))
+
+    def place(self) -> dict[str, Any]:
+        """Return where the item is and when it was put."""
+        return {
+            "key": self.key,
+            "namespace": unpack(self.ns),
+            "created_at": _EPOCH + timedelta(microseconds=self.created),
+            "updated_at": _EPOCH + timedelta(microseconds=self.updated),
+        }
+
+
 @dataclass(slots=True)
 class Done:
     """What came of a batch."""
@@ -101,6 +147,11 @@ class Done:
     results: list[Result]
     read: list[int] = field(default_factory=list)
     """Items whose life is to be prolonged, because they were read."""
+
+    def note_read(self, stored: Stored, refresh: bool) -> None:
+        """Have an item live longer, if it can expire and that was asked for."""
+        if refresh and stored.lifetime is not None:
+            self.read.append(stored.id)
 
 
 # Namespaces
@@ -113,20 +164,12 @@ def pack(namespace: Namespace) -> str:
     namespace is the start of another one's text unless it is above it, and texts
     sort as tuples do.
     """
-    return "".join(f"{_escape(label)}\0" for label in namespace)
+    return "".join(f"{escape(label)}\0" for label in namespace)
 
 
 def unpack(text: str) -> Namespace:
     """Undo `pack`."""
-    return tuple(_unescape(label) for label in text.split("\0")[:-1])
-
-
-def _escape(label: str) -> str:
-    return label.replace("\1", "\1\2").replace("\0", "\1\1")
-
-
-def _unescape(label: str) -> str:
-    return label.replace("\1\1", "\0").replace("\1\2", "\1")
+    return tuple(unescape(label) for label in text.split("\0")[:-1])
 
 
 def _below(prefix: Namespace) -> tuple[str, list[Any]]:
@@ -148,10 +191,10 @@ def run(plan: Plan, now: int, measuring: Measuring) -> Program[Done]:
         if isinstance(op, SearchOp):
             query = plan.near.get(op.query or "")
             search = _Search(op, query, now, measuring)
-            rows = yield from search.rows()
-            done.results[place] = [hit for _, hit in rows]
-            if op.refresh_ttl:
-                done.read.extend(row[0] for row, _ in rows if row[7] is not None)
+            found = yield from search.found()
+            done.results[place] = [hit for _, hit in found]
+            for stored, _ in found:
+                done.note_read(stored, op.refresh_ttl)
     if plan.puts:
         yield from put(plan.puts, now, measuring)
     for place, op in enumerate(plan.ops):
@@ -184,7 +227,7 @@ def sweep(now: int) -> Program[int]:
 def _gets(plan: Plan, now: int, done: Done) -> Program[None]:
     wanted = [(place, op) for place, op in enumerate(plan.ops) if isinstance(op, GetOp)]
     keys = [*dict.fromkeys((pack(tuple(op.namespace)), op.key) for _, op in wanted)]
-    found: dict[tuple[str, str], Row] = {}
+    found: dict[tuple[str, str], Stored] = {}
     for some in _together(keys):
         pairs = ", ".join(["(?, ?)"] * len(some))
         rows = yield from Query(
@@ -192,14 +235,12 @@ def _gets(plan: Plan, now: int, done: Done) -> Program[None]:
             f" WHERE (i.ns, i.key) IN (VALUES {pairs}) AND {_ALIVE}",
             [*(word for pair in some for word in pair), now],
         )
-        found.update(((row[1], row[2]), row) for row in rows)
+        found.update(((each.ns, each.key), each) for each in starmap(Stored, rows))
     for place, op in wanted:
-        row = found.get((pack(tuple(op.namespace)), op.key))
-        if row is None:
-            continue
-        done.results[place] = Item(value=load((row[3], row[4])), **_facts(row))
-        if op.refresh_ttl and row[7] is not None:
-            done.read.append(row[0])
+        stored = found.get((pack(tuple(op.namespace)), op.key))
+        if stored is not None:
+            done.results[place] = Item(value=stored.value, **stored.place())
+            done.note_read(stored, op.refresh_ttl)
 
 
 def _together(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
@@ -211,69 +252,57 @@ def _together(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield [*some, *[some[-1]] * (count - len(some))]
 
 
-def _facts(row: Row) -> dict[str, Any]:
-    _, ns, key, _, _, created, updated, _ = row
-    return {
-        "key": key,
-        "namespace": unpack(ns),
-        "created_at": _EPOCH + timedelta(microseconds=created),
-        "updated_at": _EPOCH + timedelta(microseconds=updated),
-    }
-
-
 # Searching
 
 
 class _Search(NamedTuple):
-    """One search. `rows` are the rows of items, with what is made of them."""
+    """One search."""
 
     op: SearchOp
     query: Vector | None
     now: int
     measuring: Measuring
 
-    def rows(self) -> Program[list[tuple[Row, SearchItem]]]:
+    def found(self) -> Program[list[tuple[Stored, SearchItem]]]:
+        """Return what was asked for."""
         ranked = yield from self._ranked()
         if not self.op.filter:
-            return (yield from self._fetch(ranked, None))
-        found: list[tuple[Row, SearchItem]] = []
+            return (yield from self._fetch(ranked))
+        found: list[tuple[Stored, SearchItem]] = []
         wanted, place, size = self.op.offset + self.op.limit, 0, _PAGE_FIRST
         while place < len(ranked) and len(found) < wanted:
-            page = ranked[place : place + size]
-            found += yield from self._fetch(page, self.op.filter)
+            found += yield from self._fetch(ranked[place : place + size])
             place, size = place + size, min(2 * size, _PAGE_MAX)
         return found[self.op.offset : wanted]
 
-    def _fetch(
-        self,
-        ranked: Sequence[tuple[int, float | None]],
-        filter: Mapping[str, Any] | None,
-    ) -> Program[list[tuple[Row, SearchItem]]]:
-        """Fetch items, and return those that a filter fits."""
+    def _fetch(self, ranked: Ranked) -> Program[list[tuple[Stored, SearchItem]]]:
+        """Fetch items, and return those that the filter fits."""
         rows = yield from Query(
             f"SELECT {_ITEM} FROM towpath_items i"
             " WHERE i.id IN (SELECT value FROM json_each(?))",
             (json.dumps([id for id, _ in ranked]),),
         )
-        by_id = {row[0]: row for row in rows}
+        by_id = {stored.id: stored for stored in starmap(Stored, rows)}
         found = []
         for id, score in ranked:
-            # Another transaction may have deleted it between two statements.
-            if (row := by_id.get(id)) is None:
-                continue
-            value = load((row[3], row[4]))
-            if filter is None or fits(value, filter):
-                item = SearchItem(value=value, score=score, **_facts(row))
-                found.append((row, item))
+            stored = by_id.get(id)
+            if stored is None:
+                continue  # deleted by another transaction since it was ranked
+            value = stored.value
+            if fits(value, self.op.filter):
+                item = SearchItem(value=value, score=score, **stored.place())
+                found.append((stored, item))
         return found
 
-    def _ranked(self) -> Program[list[tuple[int, float | None]]]:
+    def _ranked(self) -> Program[Ranked]:
         """Return the numbers of items below the namespace, in order.
 
         Only those that were asked for, unless a filter has yet to choose.
         """
         below, args = _below(tuple(self.op.namespace_prefix))
         where, args = f"WHERE {below}{_ALIVE}", [*args, self.now]
+        for facts in facts_wanted(self.op.filter):
+            where, args = f"{where} AND {_HAS_FACT}", [*args, *facts]
         page, paging = "", []
         if not self.op.filter:
             page, paging = " LIMIT ? OFFSET ?", [self.op.limit, self.op.offset]
@@ -293,9 +322,8 @@ class _Search(NamedTuple):
         )
         return [(id, score) for id, score in rows]
 
-    def _compared(
-        self, where: str, args: list[Any]
-    ) -> Program[list[tuple[int, float | None]]]:
+    def _compared(self, where: str, args: list[Any]) -> Program[Ranked]:
+        """Return all of them by their nearness to the query, found in Python."""
         assert self.query is not None
         rows = yield from Query(
             f"SELECT i.id, v.data {_VECTORS} {where} ORDER BY {_NEWEST}",
@@ -349,7 +377,14 @@ def put(puts: Sequence[Put], now: int, measuring: Measuring) -> Program[None]:
     yield Query(_PUT, [_row(put, stamps[id(put)]) for put in kept], many=True)
     vectors = [row for put in kept for row in _vectors(put, measuring)]
     places = [(pack(put.namespace), put.key) for put in kept]
-    yield Query(_FORGET, places, many=True)
+    yield from _forget_of(places)
+    facts = [
+        (fact, *place)
+        for put, place in zip(kept, places, strict=True)
+        for fact in set(put.facts)
+    ]
+    if facts:
+        yield Query(_NOTE, facts, many=True)
     if vectors:
         yield Query(_KEEP, vectors, many=True)
 
@@ -364,9 +399,14 @@ _PUT: Final = (
     " created = CASE WHEN towpath_items.expires <= excluded.updated"
     " THEN excluded.created ELSE towpath_items.created END"
 )
-_FORGET: Final = (
-    "DELETE FROM towpath_vectors"
+_FORGET: Final = tuple(
+    f"DELETE FROM towpath_{table}"
     " WHERE item IN (SELECT id FROM towpath_items WHERE ns = ? AND key = ?)"
+    for table in ("facts", "vectors")
+)
+_NOTE: Final = (
+    "INSERT INTO towpath_facts (fact, item)"
+    " SELECT ?, id FROM towpath_items WHERE ns = ? AND key = ?"
 )
 _KEEP: Final = (
     "INSERT INTO towpath_vectors (item, stamp, number, dims, data)"
@@ -389,14 +429,21 @@ def _vectors(put: Put, measuring: Measuring) -> Iterator[Row]:
 
 
 def _delete(places: Sequence[tuple[str, str]]) -> Program[None]:
-    yield Query(_FORGET, places, many=True)
+    yield from _forget_of(places)
     yield Query("DELETE FROM towpath_items WHERE ns = ? AND key = ?", places, many=True)
 
 
+def _forget_of(places: Sequence[tuple[str, str]]) -> Program[None]:
+    """Forget what is known of items by their places."""
+    for statement in _FORGET:
+        yield Query(statement, places, many=True)
+
+
 def _forget(items: Sequence[int]) -> Program[None]:
-    if items:
+    """Forget what is known of items by their numbers."""
+    for table in ("facts", "vectors") if items else ():
         yield Query(
-            "DELETE FROM towpath_vectors"
+            f"DELETE FROM towpath_{table}"
             " WHERE item IN (SELECT value FROM json_each(?))",
             (json.dumps(items),),
         )

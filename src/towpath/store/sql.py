@@ -11,7 +11,8 @@ from weakref import WeakKeyDictionary
 
 from towpath.checkpoint.programs import Make, Program
 from towpath.store import programs
-from towpath.store.base import IndexConfig, Op, Result, TTLConfig
+from towpath.store.base import IndexConfig, Op, PutOp, Result, TTLConfig
+from towpath.store.facts import facts_of
 from towpath.store.planned import Plan, PlannedStore
 from towpath.store.programs import Done, Measuring
 from towpath.store.sweeping import Sweeper, interval_s
@@ -56,6 +57,9 @@ class SqlStore(PlannedStore):
     async def _awrite(self, make: Make[R], *, durable: bool = True) -> R: ...
 
     # Batches
+
+    def _facts(self, op: PutOp) -> list[int]:
+        return [] if op.value is None else facts_of(op.value)
 
     def _run(self, plan: Plan) -> list[Result]:
         make = self._making(plan)

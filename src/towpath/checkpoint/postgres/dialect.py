@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from psycopg.types.numeric import Int8
 
+from towpath.checkpoint.nul import escape, unescape
 from towpath.checkpoint.programs import NOW, Row
 
 _TYPES: Final = (
@@ -86,20 +87,6 @@ def _put(found: re.Match[str], numbers: Iterator[int]) -> str:
         # An array leads to the index; a join with a subquery may be a scan.
         return f"= ANY (ARRAY({values}))"
     return f"({values}) AS {found[1] or 'json_each'}"
-
-
-def escape(text: str) -> str:
-    """Write a text without NUL, so that escaped texts sort as the texts do."""
-    if "\0" in text or "\1" in text:
-        return text.replace("\1", "\1\2").replace("\0", "\1\1")
-    return text
-
-
-def unescape(text: str) -> str:
-    """Undo `escape`."""
-    if "\1" in text:
-        return text.replace("\1\1", "\0").replace("\1\2", "\1")
-    return text
 
 
 def bound(args: Iterable[Any]) -> tuple[Any, ...]:

@@ -28,6 +28,8 @@ from towpath.errors import PersistenceError
 R = TypeVar("R")
 Synchronous = Literal["OFF", "NORMAL", "FULL", "EXTRA"]
 
+_ERRORS: Final = (sqlite3.Error, UnicodeEncodeError)
+"""What SQLite says, and what Python says of text that SQLite cannot hold."""
 _PAUSE_S: Final = 0.005
 _IDLE_MAX: Final = 8
 """How many reading connections are kept for later."""
@@ -174,7 +176,7 @@ class Connections:
             except BaseException:
                 writer.rollback()
                 raise
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self._failure(error) from error
 
     def _run_apart(self, writer: sqlite3.Connection, job: Job[Any]) -> None:
@@ -186,7 +188,7 @@ class Connections:
             if not writer.in_transaction:
                 raise  # the database has undone them all
             writer.execute("ROLLBACK TO one")
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, _ERRORS):
                 error = self._failure(error)
             job.fail(error)
         writer.execute("RELEASE one")
@@ -226,7 +228,7 @@ class Connections:
             except BaseException:
                 connection.rollback()
                 raise
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self._failure(error) from error
         return result
 
@@ -274,9 +276,11 @@ class Connections:
         except sqlite3.Error as error:
             raise self._failure(error) from error
 
-    def _failure(self, error: sqlite3.Error) -> PersistenceError:
+    def _failure(self, error: sqlite3.Error | UnicodeEncodeError) -> PersistenceError:
         hint = None
-        if "locked" in str(error) or "busy" in str(error):
+        if isinstance(error, UnicodeEncodeError):
+            hint = "names and keys must be text without lone surrogates"
+        elif "locked" in str(error) or "busy" in str(error):
             hint = (
                 f"another process held the database for {self._timeout_s:g} s; "
                 "raise `busy_timeout_s`, or look for a transaction left open"

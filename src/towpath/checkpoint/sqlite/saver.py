@@ -18,15 +18,15 @@ from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.keyring import Keyring
 from towpath.checkpoint.sql import SqlSaver
 from towpath.checkpoint.sqlite.connection import Synchronous
-from towpath.checkpoint.sqlite.database import InSqlite, SqliteDatabase
+from towpath.checkpoint.sqlite.database import InSqlite, SqliteDatabase, Target
 
 
 class SqliteSaver(InSqlite, SqlSaver):
     """Keeps checkpoints in an SQLite database.
 
     The database is a path, ":memory:", a "file:" URI, or a connection, which
-    the caller then opens with `check_same_thread=False` and closes. Several
-    processes may use one file.
+    the caller then opens with `check_same_thread=False` and closes. Of a connection
+    of aiosqlite only the file is used. Several processes may use one file.
 
     `synchronous="FULL"`, the default, loses nothing of a finished step when the
     machine loses power; "NORMAL" may lose the last steps then, but not when
@@ -43,7 +43,7 @@ class SqliteSaver(InSqlite, SqlSaver):
 
     def __init__(
         self,
-        conn: sqlite3.Connection | str,
+        conn: Target,
         *,
         serde: SerializerProtocol | None = None,
         busy_timeout_s: float = 30.0,

@@ -36,11 +36,12 @@ _INSTALL: Final = (
     " EXCEPTION WHEN undefined_file OR feature_not_supported"
     " OR insufficient_privilege OR invalid_schema_name THEN NULL; END $$"
 )
-_SCORES: Final[dict[Distance, str]] = {
-    "cosine": "1 - ({near} {schema}.<=>) {query})",
-    "l2": "-({near} {schema}.<->) {query})",
-    "inner_product": "-({near} {schema}.<#>) {query})",
+_SCORES: Final[dict[Distance, tuple[str, str]]] = {
+    "cosine": ("<=>", "1 - ({})"),
+    "l2": ("<->", "-({})"),
+    "inner_product": ("<#>", "-({})"),  # what pgvector returns is negative
 }
+"""The operator of a distance, and what nearness that is."""
 
 
 class PoolConfig(TypedDict, total=False):
@@ -137,10 +138,10 @@ class PostgresStore(InPostgres, SqlStore):
         schema = self._schema
         if schema is None:
             return None
-        score = _SCORES[self._distance].format(
-            near=f"v.data::{schema}.vector OPERATOR(",
-            schema=schema,
-            query=f"?::{schema}.vector",
+        operator, nearness = _SCORES[self._distance]
+        # The extension need not be where unqualified names are looked up.
+        score = nearness.format(
+            f"v.data::{schema}.vector OPERATOR({schema}.{operator}) ?::{schema}.vector"
         )
         # The distance from a vector of zeros is no number, which sorts first.
         return (

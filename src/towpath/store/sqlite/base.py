@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 
 from towpath.checkpoint.programs import migrate
 from towpath.checkpoint.sqlite.connection import Synchronous
-from towpath.checkpoint.sqlite.database import InSqlite, SqliteDatabase
+from towpath.checkpoint.sqlite.database import InSqlite, SqliteDatabase, Target
 from towpath.store.base import (
     BaseStore,
     GetOp,
@@ -72,8 +72,9 @@ class SqliteStore(InSqlite, SqlStore):
     """Keeps items in an SQLite database.
 
     The database is a path, ":memory:", a "file:" URI, or a connection, which
-    the caller then opens with `check_same_thread=False` and closes. Several
-    processes may use one file, savers and caches among them.
+    the caller then opens with `check_same_thread=False` and closes. Of a connection
+    of aiosqlite only the file is used. Several processes may use one file, savers
+    and caches among them.
 
     One class has both colours. Values are kept by the codec of checkpoints, so
     they come back with their types.
@@ -89,7 +90,7 @@ class SqliteStore(InSqlite, SqlStore):
 
     def __init__(
         self,
-        conn: sqlite3.Connection | str,
+        conn: Target,
         *,
         deserializer: Any = None,  # noqa: ARG002 - the peer's, for its own format
         index: IndexConfig | None = None,
@@ -139,4 +140,4 @@ def _bind(vector: Vector) -> bytes:
 
 
 def _read(data: bytes) -> Vector:
-    return array("f", data)
+    return memoryview(data).cast("f")

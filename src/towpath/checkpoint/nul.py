@@ -1,0 +1,17 @@
+"""Texts without NUL, for where there may be none, or where it means something."""
+
+from __future__ import annotations
+
+
+def escape(text: str) -> str:
+    """Write a text without NUL, so that escaped texts sort as the texts do."""
+    if "\0" in text or "\1" in text:
+        return text.replace("\1", "\1\2").replace("\0", "\1\1")
+    return text
+
+
+def unescape(text: str) -> str:
+    """Undo `escape`."""
+    if "\1" in text:
+        return text.replace("\1\1", "\0").replace("\1\2", "\1")
+    return text
