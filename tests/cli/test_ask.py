@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from towpath.cli.ask import OMITTED, Form, answer_to
+from towpath.cli.ask import OMITTED, Form, answer_hint, answer_to
 from towpath.types import Interrupt
 
 
@@ -133,6 +133,26 @@ def test_what_may_be_left_out_is():
             0
         ].values()
     )
+
+
+LIST = {"type": "array", "items": {"type": "boolean"}}
+FIELDS = (
+    "{approved: y/n, score: whole number, remark: text or null, author: {name: text}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("schema", "hint"),
+    [
+        (None, ""),
+        ({"enum": ["send", 1]}, "send/1"),
+        (LIST, "list of y/n, with commas"),
+        ({"anyOf": [{"type": "number"}, {"type": "null"}]}, "number or null"),
+        (SCHEMA, FIELDS),
+    ],
+)
+def test_a_question_says_what_may_be_answered(schema, hint):
+    assert hint == answer_hint(Interrupt("?", response_schema=schema))
 
 
 def test_of_several_questions_the_prompt_says_which():

@@ -238,7 +238,11 @@ def test_explain_prints_the_page_of_every_code(towpath, code):
 
 
 @pytest.mark.parametrize(
-    "word", ["tp-203", "203", "TP203", "[TP-203]", "ConcurrentUpdateError"]
+    "word",
+    [
+        *("tp-203", "203", "TP203", "[TP-203]", "ConcurrentUpdateError"),
+        "INVALID_CONCURRENT_GRAPH_UPDATE",
+    ],
 )
 def test_explain_takes_a_code_as_it_is_remembered(towpath, word):
     assert towpath("explain", word).stdout.startswith("# TP-203")

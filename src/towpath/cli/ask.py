@@ -272,6 +272,15 @@ def check(schema: Schema, value: Any) -> None:
             raise ValueError(wanted.format(schema[name]))
 
 
+def answer_hint(question: Any) -> str:
+    """Say what may be answered to a question; nothing where it does not say."""
+    schema = getattr(question, "response_schema", None)
+    if not isinstance(schema, Mapping):
+        return ""
+    form = Form(schema)
+    return hint_of(form.resolved(schema), form.resolved)
+
+
 def hint_of(schema: Schema, resolved: Callable[[Any], Schema]) -> str:
     """Say what may be typed."""
     if (choices := choices_of(schema)) is not None:
@@ -282,6 +291,12 @@ def hint_of(schema: Schema, resolved: Callable[[Any], Schema]) -> str:
         hints = (hint_of(resolved(one), resolved) for one in several)
         return " or ".join(dict.fromkeys(filter(None, hints)))
     kind = schema.get("type")
+    if fields := schema.get("properties"):
+        named = (
+            f"{name}: {hint_of(resolved(one), resolved) or 'anything'}"
+            for name, one in fields.items()
+        )
+        return f"{{{', '.join(named)}}}"
     if kind == "array":
         inner = hint_of(resolved(schema.get("items")), resolved)
         return f"list of {inner}, with commas" if inner else "list, with commas"

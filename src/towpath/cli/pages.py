@@ -24,6 +24,13 @@ from towpath.cli.show import print_table
 from towpath.errors import CODES
 from towpath.lint import RULES
 
+PEERS = {
+    "GRAPH_RECURSION_LIMIT": "TP-401",
+    "INVALID_CONCURRENT_GRAPH_UPDATE": "TP-203",
+    "INVALID_GRAPH_NODE_RETURN_VALUE": "TP-209",
+    "MISSING_CHECKPOINTER": "TP-601",
+}
+"""What the peer calls some of them."""
 PARTS = ("runtime", "pregel.config", "pregel.chunks", "pregel.diagram")
 SERDE = "checkpoint.serde.keyring"
 """Modules whose errors only they raise."""
@@ -91,6 +98,8 @@ def code_of(word: str) -> str:
     for guess in (wanted, f"TP-{bare}"):
         if guess in known:
             return guess
+    if wanted in PEERS:
+        return PEERS[wanted]
     classes = {title.lower(): code for code, title in known.items()}
     if word.lower() in classes:
         return classes[word.lower()]

@@ -27,6 +27,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from towpath.cli.ask import answer_hint
 from towpath.cli.board import Board
 from towpath.cli.outcome import Outcome, explain
 from towpath.cli.output import emit
@@ -325,12 +326,20 @@ def spoken(board: Board, width: int) -> Iterator[RenderableType]:
 
 
 def question_fields(question: Any) -> dict[str, Any]:
-    """Return an open question as JSON."""
-    return {"id": question.id, "value": to_plain(question.value)}
+    """Return an open question as JSON, with the form of an answer if it has one."""
+    fields = {"id": question.id, "value": to_plain(question.value)}
+    schema = getattr(question, "response_schema", None)
+    return fields if schema is None else {**fields, "response_schema": to_plain(schema)}
 
 
 def question_text(question: Any) -> str:
-    """Write an open question for a person, its options one to a line.
+    """Write an open question for a person, and what may be answered to it."""
+    hint = answer_hint(question)
+    return "\n".join([value_text(question), *([f"  answer: {hint}"] if hint else ())])
+
+
+def value_text(question: Any) -> str:
+    """Write what is asked, its options one to a line.
 
     In a terminal no option takes more: what scrolls away cannot be chosen from.
     """
