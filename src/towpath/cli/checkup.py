@@ -25,7 +25,7 @@ from towpath.cli.problem import Problem
 from towpath.cli.project import find_project, shown
 from towpath.cli.show import size
 from towpath.cli.storage import is_server, is_sqlite, keys, without_password
-from towpath.errors import TowpathError
+from towpath.errors import PersistenceError, TowpathError
 from towpath.version import __version__
 
 Health = Literal["ok", "note", "warning", "failed"]
@@ -171,27 +171,18 @@ def writes_ahead(file: Path) -> bool:
 def server(db: str, name: str) -> Iterator[Finding]:
     """Look into a Postgres database."""
     try:
-        import psycopg
-    except ImportError:
-        hint = "pip install 'towpath[postgres]'"
-        yield Finding("database", "failed", f"{name}: psycopg is not installed", hint)
-        return
-    try:
-        with psycopg.connect(db, connect_timeout=10, autocommit=True) as connection:
-            version = connection.info.server_version
-            told = f"{name} opens, Postgres {version // 10000}.{version % 10000}"
-            yield Finding("database", "ok", told)
-            rows = connection.execute(
+        from towpath.checkpoint.postgres.look import looked_into
+
+        with looked_into(db) as look:
+            yield Finding("database", "ok", f"{name} opens, Postgres {look.version}")
+            rows = look.query(
                 "SELECT table_name FROM information_schema.tables "
                 "WHERE table_schema = ANY (current_schemas(false))"
             )
-            tables = {str(row[0]) for row in rows.fetchall()}
-            yield from schema(
-                tables, lambda sql: connection.execute(sql.encode()).fetchall()
-            )
-    except psycopg.Error as error:
-        told = str(error).strip().partition("\n")[0]
-        yield Finding("database", "failed", f"{name}: {told}", "is the server up?")
+            yield from schema({str(row[0]) for row in rows}, look.query)
+    except PersistenceError as error:
+        told = error.message.partition("\n")[0]
+        yield Finding("database", "failed", f"{name}: {told}", error.hint)
 
 
 def schema(tables: set[str], query: Query) -> Iterator[Finding]:
