@@ -106,6 +106,12 @@ class Program:
     def resume(self, graph: str, thread: str, *words: str) -> Result:
         return self("resume", f"graphs.py:{graph}", "--thread", thread, *words)
 
+    def fork(self, graph: str, thread: str, *words: str) -> Result:
+        return self("fork", f"graphs.py:{graph}", "--thread", thread, *words)
+
+    def replay(self, graph: str, thread: str, *words: str) -> Result:
+        return self("replay", f"graphs.py:{graph}", "--thread", thread, *words)
+
 
 @pytest.fixture
 def towpath(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import sys
@@ -90,3 +91,77 @@ def test_a_step_that_only_asked_is_not_shown_as_finished(towpath):
     code, shown = converse(towpath.folder, words, {})
     assert 3 == code, shown
     assert "step 2: ask asks (" in shown
+
+
+REVIEW = """
+from graphs import State, chain, interrupt
+
+def review(state):
+    answer = interrupt("Publish?", response_schema={
+        "type": "object",
+        "properties": {
+            "yes": {"type": "boolean"},
+            "stars": {"type": "integer", "minimum": 1, "maximum": 5},
+        },
+        "required": ["yes", "stars"],
+    })
+    return {"seen": [answer]}
+
+graph = chain(("review", review))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_resume_asks_for_what_the_schema_of_the_question_wants(towpath):
+    (towpath.folder / "reviews.py").write_text(REVIEW)
+    words = ["reviews.py:graph", "--thread", "t"]
+    assert 3 == towpath("run", *words, "--input", "{}").exit_code
+    answers = {
+        "yes (y/n): ": "y",
+        "stars (whole number, at least 1, at most 5): ": "9",
+        "at most 5\r\n  stars (whole": "4",
+    }
+    code, shown = converse(towpath.folder, ["resume", *words], answers)
+    assert 0 == code, shown
+    state = json.loads(towpath("state", "--thread", "t", "--json").stdout)
+    assert [{"yes": True, "stars": 4}] == state["values"]["seen"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_the_live_view_shows_every_node_of_the_graph(towpath):
+    words = ["run", "graphs.py:joining", "--input", "{}"]
+    code, shown = converse(towpath.folder, words, {})
+    assert 0 == code, shown
+    assert "step 1: part x3 (" in shown
+    for node in ("part", "left", "right", "end"):
+        assert node in shown
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_the_live_view_shows_what_a_model_says(towpath):
+    pytest.importorskip("langchain_core")
+    (towpath.folder / "talks.py").write_text(TALKS)
+    words = ["run", "talks.py:graph", "--input", '{"count": 1}']
+    code, shown = converse(towpath.folder, words, {})
+    assert 0 == code, shown
+    assert "  a few" in shown
+
+
+TALKS = """
+import time
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from graphs import chain
+
+model = GenericFakeChatModel(messages=iter([AIMessage("a few words of a model")]))
+
+def talk(state):
+    for piece in model.stream("hello"):
+        time.sleep(0.15)  # as slow as a model, so that the screen is drawn meanwhile
+    return {"seen": ["talked"]}
+
+graph = chain(("talk", talk))
+"""

@@ -12,6 +12,7 @@ import pytest
 from towpath.cli.outcome import explain
 from towpath.cli.plain import outline, to_json, to_plain
 from towpath.cli.problem import Problem, nearest
+from towpath.cli.storage import without_password
 from towpath.cli.tally import Row, Tally, path
 from towpath.cli.words import read_answers, read_config
 
@@ -150,3 +151,16 @@ def test_an_outline_has_a_line_for_each_key():
 
 def test_names_in_subgraphs_leave_out_ids():
     assert "a/b/c" == path(("a:1", "b:2"), "c")
+
+
+@pytest.mark.parametrize(
+    ("db", "shown"),
+    [
+        ("threads.db", "threads.db"),
+        ("postgresql://ann:secret@host/x", "postgresql://ann@host/x"),
+        ("host=h user=ann password=secret dbname=x", "host=h user=ann dbname=x"),
+        ("host=h password='a \\' secret' dbname=x", "host=h dbname=x"),
+    ],
+)
+def test_a_password_is_not_shown(db, shown):
+    assert shown == without_password(db)

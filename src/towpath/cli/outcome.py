@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from towpath.constants import START
+from towpath.errors import CODES
 
 Status = Literal["done", "waiting", "failed", "refused"]
 EXIT: dict[Status, int] = {"done": 0, "waiting": 3, "failed": 1, "refused": 2}
@@ -61,7 +62,9 @@ def explain(error: BaseException) -> list[str]:
     name = type(error).__name__
     notes = (note for note in getattr(error, "__notes__", ()) if note not in text)
     told = filter(None, map(plainly, notes))
-    return [f"{name}: {text}" if text else name, *told]
+    code = getattr(error, "code", None)
+    more = [f"  more: towpath explain {code}"] if code in CODES else []
+    return [f"{name}: {text}" if text else name, *told, *more]
 
 
 def plainly(note: str) -> str:

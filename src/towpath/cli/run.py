@@ -22,6 +22,16 @@ class Request:
     config: dict[str, Any]
     modes: tuple[str, ...]
     options: Mapping[str, Any]
+    checkpoint: str | None = None
+    """Where to start, if that is not the thread's newest checkpoint."""
+
+    @property
+    def start(self) -> dict[str, Any]:
+        """Return the config that says where the run starts."""
+        if self.checkpoint is None:
+            return self.config
+        settings = {**self.config["configurable"], "checkpoint_id": self.checkpoint}
+        return {**self.config, "configurable": settings}
 
     @property
     def thread(self) -> str:
@@ -35,12 +45,12 @@ async def follow(request: Request, step: Any, view: View) -> Outcome:
     The asynchronous verbs run every kind of node: one that is not asynchronous
     gets a thread.
     """
-    modes = list(dict.fromkeys([*ALWAYS, *request.modes]))
+    modes = list(dict.fromkeys([*ALWAYS, *request.modes, *view.wants]))
     values: Any = None
     try:
         chunks = request.graph.astream(
             step,
-            request.config,
+            request.start,
             stream_mode=modes,
             subgraphs=True,
             **request.options,

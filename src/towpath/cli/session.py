@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -25,7 +25,7 @@ class Session:
 
     request: Request
     saver: Any
-    view: Callable[[Tally], View]
+    view: Callable[[Any, Tally], View]
     again: str
 
     @property
@@ -39,7 +39,8 @@ class Session:
 
     def run(self, step: Any) -> Outcome:
         """Run from an input, an answer or `None`, and show it."""
-        view = self.view(tally_of(self.snapshot()))
+        start = self.graph.get_state(self.request.start)
+        view = self.view(self.graph, tally_of(start))
         try:
             with view:
                 outcome = asyncio.run(follow(self.request, step, view))
@@ -51,19 +52,26 @@ class Session:
 
     def show(self, outcome: Outcome) -> Outcome:
         """Show how the thread stands without running it."""
-        self.view(Tally(0)).end(outcome)
+        self.view(self.graph, Tally(0)).end(outcome)
         return outcome
+
+    def from_checkpoint(self, checkpoint: str) -> Session:
+        """Return the session that starts from an older checkpoint."""
+        return replace(self, request=replace(self.request, checkpoint=checkpoint))
 
 
 @contextmanager
-def open_graph(target: str, db: str, *, create: bool) -> Iterator[tuple[Any, Any]]:
-    """Load a graph and open its saver, which a `--db` given by hand replaces."""
-    graph = load_graph(target)
+def open_graph(
+    target: str, db: str, config: Mapping[str, Any] | None = None, *, create: bool
+) -> Iterator[tuple[Any, Any]]:
+    """Load a graph and open its saver, which a `--db` that was given replaces.
+
+    Given is also what the environment or the project's file says.
+    """
+    graph = load_graph(target, config)
     source = click.get_current_context().get_parameter_source("db")
-    by_hand = source in {
-        click.core.ParameterSource.COMMANDLINE,
-        click.core.ParameterSource.ENVIRONMENT,
-    }
     with open_saver(db, create=create) as saver:
-        ready = with_saver(graph, saver, replace=by_hand)
+        ready = with_saver(
+            graph, saver, replace=source is not click.core.ParameterSource.DEFAULT
+        )
         yield ready, ready.checkpointer

@@ -2,34 +2,93 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from towpath.cli.difference import Change
 from towpath.cli.output import emit
-from towpath.cli.plain import to_json, to_plain
+from towpath.cli.plain import cut, to_json, to_plain
 from towpath.cli.storage import Thread, next_nodes, open_questions
 from towpath.cli.view import question_fields, question_text
 
 
 def show_threads(threads: Sequence[Thread]) -> None:
     """Print a table of threads."""
+    now = datetime.now(UTC)
     rows = (
         (
             one.id,
             one.status,
+            age(one.changed, now),
+            size(one.bytes),
             one.checkpoints,
             one.step,
-            one.changed,
-            ", ".join(one.questions),
+            cut(", ".join(one.waiting_for).replace("\n", " "), width=60),
         )
         for one in threads
     )
-    names = ("thread", "status", "checkpoints", "step", "changed", "open questions")
+    names = ("thread", "status", "age", "size", "checkpoints", "step", "waiting for")
     print_table(names, rows)
+
+
+AGES = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+
+
+def age(stamp: str | None, now: datetime) -> str:
+    """Write how long ago a moment was, in its largest unit: `3h`, `12d`."""
+    if stamp is None:
+        return ""
+    try:
+        spent = int((now - datetime.fromisoformat(stamp)).total_seconds())
+    except (ValueError, TypeError):  # another program's, or without a zone
+        return stamp
+    return next((f"{spent // s}{unit}" for unit, s in AGES if spent >= s), "0s")
+
+
+def size(count: float | None) -> str:
+    """Write a number of bytes in kB or MB where there are many."""
+    if count is None:
+        return ""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+def show_differences(
+    ends: Sequence[Mapping[str, Any]], changes: Iterable[Change]
+) -> None:
+    """Print what changed between two states, a line for each key."""
+    names = [f"{end['checkpoint']} (step {end['step']})" for end in ends]
+    emit(f"from {names[0]}\nto   {names[1]}")
+    lines = list(map(change_line, changes))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in lines or ["nothing changed"]:
+        emit(line if width is None else cut(line, width=width))
+
+
+def change_line(change: Change) -> str:
+    """Write one change: `+` came, `-` went, `~` is another."""
+    old, new = to_json(change.old), to_json(change.new)
+    match change.kind:
+        case "added":
+            return f"+ {change.key}: {new}"
+        case "removed":
+            return f"- {change.key}: {old}"
+        case "changed":
+            return f"~ {change.key}: {old} -> {new}"
+        case "grew":
+            return f"+ {change.key}[{change.at}:]: {new}"
+        case "spliced":
+            return f"~ {change.key}[{change.at}:]: {old} -> {new}"
 
 
 def deleted(told: Mapping[str, int], verb: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -12,9 +13,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 from towpath.checkpoint.serde.keyring import Keyring
 from towpath.checkpoint.sqlite import SqliteSaver
+from towpath.cli.plain import to_plain
 from towpath.cli.problem import Problem, nearest
 from towpath.constants import ERROR, INTERRUPT, RESUME, START, TASKS
 from towpath.errors import PersistenceError, UnknownCheckpointError
+
+_SETTING = re.compile(r"\s*(host|hostaddr|dbname|user|service|port)\s*=")
+"""How the other form of an address begins: `host=localhost dbname=towpath`."""
+_PASSWORD = re.compile(r"\bpassword\s*=\s*('(\\.|[^'\\])*'|\S+)\s*")
 
 
 @contextmanager
@@ -25,14 +31,17 @@ def open_saver(db: str, *, create: bool) -> Iterator[Any]:
 
 
 def is_server(db: str) -> bool:
-    """Tell the address of a Postgres server from the name of a file."""
-    return db.startswith(("postgresql://", "postgres://"))
+    """Tell the address of a Postgres server, in both its forms, from a file's name."""
+    is_address = db.startswith(("postgresql://", "postgres://"))
+    return is_address or _SETTING.match(db) is not None
 
 
 def without_password(db: str) -> str:
     """Return `--db` as it may be shown."""
     if not is_server(db):
         return db
+    if _SETTING.match(db):
+        return _PASSWORD.sub("", db).strip()
     parts = urlsplit(db)
     account, at, place = parts.netloc.rpartition("@")
     user = account.partition(":")[0]
@@ -91,10 +100,13 @@ class Thread:
     changed: str | None = None
     questions: list[str] = field(default_factory=list)
     status: str = "done"
+    waiting_for: list[str] = field(default_factory=list)
+    """What is asked of whom answers, or the nodes that would run next."""
+    bytes: int | None = None
 
 
-def threads(saver: Any) -> list[Thread]:
-    """List the threads, the last changed one first."""
+def threads(saver: Any, *, sized: bool = False) -> list[Thread]:
+    """List the threads, the last changed one first; `sized` with what each takes."""
     found: dict[str, Thread] = {}
     for saved in saver.list(None):
         settings = saved.config["configurable"]
@@ -108,16 +120,37 @@ def threads(saver: Any) -> list[Thread]:
             one.step = saved.metadata.get("step")
             one.questions = open_questions(saved)
             one.status = status_of(saved)
+            one.waiting_for = waiting_for(saved)
+    for one in found.values() if sized else ():
+        # What deleting would free is what the thread takes.
+        one.bytes = saver.delete_thread(one.id, dry_run=True).bytes
     return sorted(found.values(), key=lambda one: one.changed or "", reverse=True)
 
 
 def open_questions(saved: Any) -> list[str]:
     """Return the ids of the questions that wait at a checkpoint."""
+    return [question.id for question in questions_of(saved)]
+
+
+def waiting_for(saved: Any) -> list[str]:
+    """Say what a thread waits for: its questions, or else the nodes that are next."""
+    questions = questions_of(saved)
+    if not questions:
+        return list(dict.fromkeys(next_nodes(saved)))
+    values = (to_plain(question.value) for question in questions)
+    return [
+        str(value.get("question", value)) if isinstance(value, dict) else str(value)
+        for value in values
+    ]
+
+
+def questions_of(saved: Any) -> list[Any]:
+    """Return the questions that wait at a checkpoint."""
     answered = {
         task for task, channel, _ in saved.pending_writes or () if channel == RESUME
     }
     return [
-        question.id
+        question
         for task, channel, questions in saved.pending_writes or ()
         if channel == INTERRUPT and task not in answered
         for question in questions

@@ -1,23 +1,27 @@
 """Find the graph that a TARGET names, and give it a place to keep its state.
 
 A target is `module:attribute` or `path.py:attribute`. The attribute may be a
-compiled graph, a builder, or a function without parameters that returns one of
-them; it may be left out when the module holds one graph only. Code of the target
-runs while it loads, so its errors are told apart from a name that is wrong.
+compiled graph, a builder, or a function that returns one of them, which takes
+nothing or a config; it may be left out when the module holds one graph only. A
+project's file may give a target a short name. Code of the target runs while it
+loads, so its errors are told apart from a name that is wrong.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from towpath.cli.problem import Problem, nearest
+from towpath.cli.project import current_project
 
 
 class TargetError(Problem):
@@ -26,8 +30,12 @@ class TargetError(Problem):
     exit_code = 1
 
 
-def load_graph(target: str) -> Any:
-    """Return the builder or compiled graph that a target names."""
+def load_graph(target: str, config: Mapping[str, Any] | None = None) -> Any:
+    """Return the builder or compiled graph that a target names.
+
+    `config` is for a function that builds the graph and asks for one.
+    """
+    target = full_name(target)
     place, _, attribute = target.rpartition(":")
     if not place or place.endswith(("\\", "/")) or attribute.endswith(".py"):
         place, attribute = target, ""
@@ -38,13 +46,26 @@ def load_graph(target: str) -> Any:
             f"{target!r} is a class, not a graph",
             hint=nearest(attribute, graphs_in(module)),
         )
-    graph = call_factory(found, target) if callable(found) else found
+    graph = call_factory(found, target, config or {}) if callable(found) else found
     if not (is_compiled(graph) or is_builder(graph)):
         raise Problem(
             f"{target!r} is {type(graph).__name__}, not a graph",
             hint="name a StateGraph, a compiled graph, or a function returning one",
         )
     return graph
+
+
+def full_name(target: str) -> str:
+    """Return the target that a project's name for it stands for."""
+    graphs = current_project().graphs
+    if target in graphs:
+        return graphs[target]
+    is_word = target.isidentifier() or target.replace("-", "_").isidentifier()
+    if graphs and is_word and importlib.util.find_spec(target) is None:
+        raise Problem(
+            f"the project names no graph {target!r}", hint=nearest(target, graphs)
+        )
+    return target
 
 
 def is_compiled(found: object) -> bool:
@@ -143,23 +164,60 @@ def lookup(module: ModuleType, place: str, attribute: str) -> Any:
         raise Problem(f"{place!r} has no {attribute!r}", hint=hint) from None
 
 
-def call_factory(factory: Any, target: str) -> Any:
+def call_factory(factory: Any, target: str, config: Mapping[str, Any]) -> Any:
     """Call a function that builds the graph; a graph itself is returned as it is."""
     if is_compiled(factory) or is_builder(factory):
         return factory
+    given = wanted(factory, target, config)
     try:
-        inspect.signature(factory).bind()
-    except TypeError as error:
-        raise Problem(
-            f"{target!r} takes parameters, so it cannot build the graph: {error}",
-            hint="name a graph, or a function that needs no arguments",
-        ) from None
-    try:
-        return factory()
+        made = factory(*given)
+        return asyncio.run(made) if inspect.iscoroutine(made) else made
     except Exception as error:
         raise TargetError(
             f"{target!r} failed to build the graph: {type(error).__name__}: {error}",
             hint="--debug shows the traceback",
+        ) from error
+
+
+def wanted(
+    factory: Any, target: str, config: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], ...]:
+    """Return what a function that builds a graph is called with."""
+    signature = inspect.signature(factory)
+    needed = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if not needed:
+        return ()
+    if len(needed) == 1 and takes_config(needed[0]):
+        return (config,)
+    raise Problem(
+        f"{target!r} takes parameters, so it cannot build the graph: {signature}",
+        hint="name a graph, or a function that needs nothing, or only a `config`",
+    )
+
+
+def takes_config(parameter: inspect.Parameter) -> bool:
+    """Tell a parameter for the config by its name or annotation."""
+    if parameter.kind is parameter.KEYWORD_ONLY:
+        return False
+    kind = parameter.annotation
+    said = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
+    return parameter.name == "config" or said.endswith("RunnableConfig")
+
+
+def compiled(graph: Any, **options: Any) -> Any:
+    """Return a graph that can run: itself, or what its builder makes."""
+    if not is_builder(graph):
+        return graph
+    try:
+        return graph.compile(**options)
+    except Exception as error:
+        raise TargetError(
+            f"the graph cannot be built: {type(error).__name__}: {error}"
         ) from error
 
 
@@ -169,12 +227,7 @@ def with_saver(graph: Any, saver: Any, *, replace: bool) -> Any:
     A checkpointer of its own stays, unless another one was asked for by name.
     """
     if is_builder(graph):
-        try:
-            return graph.compile(checkpointer=saver)
-        except Exception as error:
-            raise TargetError(
-                f"the graph cannot be built: {type(error).__name__}: {error}"
-            ) from error
+        return compiled(graph, checkpointer=saver)
     own = getattr(graph, "checkpointer", None)
     if own is None or isinstance(own, bool) or replace:
         return graph.copy(update={"checkpointer": saver})

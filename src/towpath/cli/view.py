@@ -13,7 +13,8 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self
@@ -24,7 +25,10 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
 from rich.table import Table
+from rich.text import Text
 
+from towpath.cli.ask import answer_hint
+from towpath.cli.board import Board
 from towpath.cli.outcome import Outcome, explain
 from towpath.cli.output import emit
 from towpath.cli.plain import cut, outline, to_json, to_plain
@@ -51,9 +55,15 @@ class View(Protocol):
     def end(self, outcome: Outcome) -> None:
         """Show how the run ended."""
 
+    @property
+    def wants(self) -> tuple[str, ...]:
+        """The streams to show besides those that were asked for."""
+
 
 class JsonView:
     """One JSON object per line, for programs."""
+
+    wants = ()
 
     def __init__(self, modes: Sequence[str], results: IO[str]) -> None:
         self.modes = modes
@@ -88,6 +98,11 @@ class JsonView:
 
 class LineView:
     """Plain lines, for logs and pipes."""
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        """The streams to show besides: none."""
+        return ()
 
     def __init__(
         self, modes: Sequence[str], tally: Tally, resume: str, *, asks: bool = False
@@ -181,14 +196,21 @@ class LineView:
 
 
 class LiveView(LineView):
-    """A live table of the running step below the lines of the finished ones."""
+    """All nodes of the graph and how they stand, below the lines of finished steps."""
 
     def __init__(
-        self, modes: Sequence[str], tally: Tally, resume: str, *, asks: bool = False
+        self,
+        modes: Sequence[str],
+        tally: Tally,
+        resume: str,
+        *,
+        asks: bool = False,
+        nodes: Iterable[str] = (),
     ) -> None:
         super().__init__(modes, tally, resume, asks=asks)
         self.console = Console(stderr=True)
         self.spinner = Spinner("dots")
+        self.board = Board(nodes)
         self.step_started = self.started
         self.live = Live(
             get_renderable=self.render,
@@ -196,6 +218,11 @@ class LiveView(LineView):
             refresh_per_second=12,
             transient=True,
         )
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        """The streams to show besides: what models say, where there can be any."""
+        return ("messages",) if find_spec("langchain_core") else ()
 
     def __enter__(self) -> Self:
         """Take over the last lines of the terminal."""
@@ -208,8 +235,15 @@ class LiveView(LineView):
         self.close_step()
         self.live.stop()
 
+    def chunk(self, ns: Namespace, mode: str, chunk: Any) -> None:
+        """Show what a model says, and all that plain lines would."""
+        if mode == "messages":
+            self.board.message(ns, chunk)
+        super().chunk(ns, mode, chunk)
+
     def task(self, ns: Namespace, task: Mapping[str, Any]) -> None:
         """Keep the line of a step when the next one opens."""
+        self.board.task(ns, task)
         if "triggers" in task:
             if self.tally.opens(ns, task):
                 self.close_step()
@@ -232,14 +266,12 @@ class LiveView(LineView):
         self.step_started = time.monotonic()
 
     def render(self) -> RenderableType:
-        """Draw the running step."""
-        table = Table.grid(padding=(0, 2))
-        for row in list(self.tally.rows.values())[-20:]:
-            bar = ProgressBar(total=max(row.total, 1), completed=row.ended, width=24)
-            table.add_row(f"  {row.name}", bar, f"{row.ended}/{row.total}")
+        """Draw the graph as it stands."""
         spent = time.monotonic() - self.started
         self.spinner.update(text=f"step {self.tally.step}  {spent:.1f} s")
-        return Group(self.spinner, table)
+        room = max(self.console.height - 6, 4)
+        width = self.console.width
+        return Group(self.spinner, drawn(self.board, room), *spoken(self.board, width))
 
     def progress(self, line: str) -> None:
         """Print above the table."""
@@ -257,13 +289,57 @@ class LiveView(LineView):
             emit(text)
 
 
+MARKS = {"idle": "  ", "running": "> ", "done": "+ ", "asks": "? ", "failed": "x "}
+STYLES = {"idle": "dim", "running": "bold", "asks": "yellow", "failed": "red"}
+
+
+def drawn(board: Board, room: int) -> RenderableType:
+    """Draw the nodes, those that run in any case."""
+    table = Table.grid(padding=(0, 2))
+    places = list(board.places.values())
+    busy = [place for place in places if place.stand != "idle"]
+    if len(places) > room:
+        kept = {id(place) for place in (*busy[-room:], *places)[:room]}
+        places = [place for place in places if id(place) in kept]
+    now = time.monotonic()
+    for place in places:
+        style = STYLES.get(place.stand, "")
+        bar: RenderableType = ""
+        if place.total > 1:
+            bar = ProgressBar(total=place.total, completed=place.ended, width=24)
+        counts = f"{place.ended}/{place.total}" if place.total > 1 else ""
+        again = f"x{place.runs}" if place.runs > 1 and place.total <= 1 else ""
+        spent = "" if place.stand == "idle" else f"{place.seconds(now):.1f} s"
+        name = Text(f"{MARKS[place.stand]}{place.name}", style)
+        table.add_row(name, bar, counts or again, spent)
+    if len(places) < len(board.places):
+        table.add_row(f"  and {len(board.places) - len(places)} more")
+    return table
+
+
+def spoken(board: Board, width: int) -> Iterator[RenderableType]:
+    """Draw the last lines of what a model says."""
+    lines = [line for line in board.words.splitlines() if line.strip()][-3:]
+    if lines:
+        yield Text(f"{board.speaker}:", "dim")
+        yield from (Text(f"  {line[-(width - 3) :]}") for line in lines)
+
+
 def question_fields(question: Any) -> dict[str, Any]:
-    """Return an open question as JSON."""
-    return {"id": question.id, "value": to_plain(question.value)}
+    """Return an open question as JSON, with the form of an answer if it has one."""
+    fields = {"id": question.id, "value": to_plain(question.value)}
+    schema = getattr(question, "response_schema", None)
+    return fields if schema is None else {**fields, "response_schema": to_plain(schema)}
 
 
 def question_text(question: Any) -> str:
-    """Write an open question for a person, its options one to a line.
+    """Write an open question for a person, and what may be answered to it."""
+    hint = answer_hint(question)
+    return "\n".join([value_text(question), *([f"  answer: {hint}"] if hint else ())])
+
+
+def value_text(question: Any) -> str:
+    """Write what is asked, its options one to a line.
 
     In a terminal no option takes more: what scrolls away cannot be chosen from.
     """

@@ -60,13 +60,20 @@ def read_age(option: str, text: str) -> timedelta:
         raise Problem(f"{option}: {text!r} is too long") from None
 
 
-def read_config(pairs: Iterable[str], thread: str) -> dict[str, Any]:
-    """Merge `--config` words: JSON objects, or `name=value`.
+def read_config(
+    pairs: Iterable[str], thread: str, base: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Merge `--config` words, JSON objects or `name=value`, into the project's.
 
     A name that every config may have goes beside `configurable`, others into it.
     """
     config: dict[str, Any] = {}
     configurable: dict[str, Any] = {}
+    for name, value in (base or {}).items():
+        if name == "configurable" and isinstance(value, Mapping):
+            configurable |= value
+        else:
+            (config if is_option(name) else configurable)[name] = value
     for pair in pairs:
         if pair.lstrip().startswith(("{", "@")):
             given = read_json("--config", pair)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from towpath.constants import START
@@ -20,8 +19,15 @@ class Routes:
     branches: dict[tuple[str, str], Reading] = field(default_factory=dict)
     ways: dict[str, set[str]] = field(default_factory=dict)
     """Where each node can lead."""
+    sources: dict[str, set[str]] = field(default_factory=dict)
+    """Who leads to each node."""
     open: set[str] = field(default_factory=set)
     """The nodes that may lead anywhere."""
+    sent: set[str] = field(default_factory=set)
+    """The nodes that somebody may send to, all of them if `sends_anywhere`."""
+    sends_anywhere: bool = False
+    lost: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    """Of ways that were asked for, what is reached over them only."""
 
     @property
     def visible(self) -> list[NodeSpec]:
@@ -45,6 +51,8 @@ def routes_of(plan: Plan) -> Routes:
             for branch in spec.branches
         ):
             routes.open.add(spec.name)
+    routes.sources = incoming(routes.ways)
+    note_sends(routes)
     return routes
 
 
@@ -113,10 +121,10 @@ def reached(
     return found
 
 
-def incoming(routes: Routes) -> dict[str, set[str]]:
+def incoming(ways: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """The nodes that lead to each node."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for source, targets in routes.ways.items():
+    found: dict[str, set[str]] = {name: set() for name in ways}
+    for source, targets in ways.items():
         for target in targets:
             found[target].add(source)
     return found
@@ -128,19 +136,35 @@ def runs_once(routes: Routes, name: str) -> bool:
     There is one way to it, from a node of which that is true as well, and nobody
     sends to it.
     """
-    sources = incoming(routes)
     seen = set()
     while name != START:
-        if name in seen or len(sources[name]) != 1 or is_sent_to(routes, name):
+        sources = routes.sources[name]
+        if name in seen or len(sources) != 1 or is_sent_to(routes, name):
             return False
         seen.add(name)
-        [name] = sources[name]
+        [name] = sources
     return True
 
 
 def is_sent_to(routes: Routes, name: str) -> bool:
     """Tell whether a `Send` may lead to a node, which may run it many times."""
+    return routes.sends_anywhere or name in routes.sent
+
+
+def note_sends(routes: Routes) -> None:
+    """Keep which nodes somebody may send to."""
     readings = [*routes.nodes.values(), *routes.branches.values()]
-    return any(name in one.gotos or name in one.fans for one in readings) or any(
-        reading.open_routes and reading.several for reading in routes.branches.values()
+    routes.sent = {name for one in readings for name in one.gotos | one.fans}
+    routes.sends_anywhere = any(
+        one.open_routes and one.several for one in routes.branches.values()
     )
+
+
+def lost_without(routes: Routes, source: str, way: str) -> frozenset[str]:
+    """The nodes that are not reached when one way of a node is left out."""
+    known = routes.lost.get((source, way))
+    if known is None:
+        left = reached(routes, without=(source, way))
+        known = frozenset(routes.ways.keys() - left)
+        routes.lost[source, way] = known
+    return known

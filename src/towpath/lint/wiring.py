@@ -8,7 +8,7 @@ from itertools import combinations
 from towpath.constants import END
 from towpath.errors import names, nearest
 from towpath.lint.finding import Finding
-from towpath.lint.routes import Routes, reached, runs_once, static_ways
+from towpath.lint.routes import Routes, lost_without, reached, runs_once, static_ways
 from towpath.lint.source import asks
 from towpath.plan import BranchSpec, JoinSpec, NodeSpec
 
@@ -79,18 +79,17 @@ def exclusive_pair(
                 set(branch.ends.values()) - {END} - set(static_ways(routes.plan, spec))
             )
             needs = {
-                source: needed(routes, spec.name, ways, source)
+                source: {
+                    way
+                    for way in ways
+                    if source in lost_without(routes, spec.name, way)
+                }
                 for source in join.sources
             }
             for one, other in combinations(join.sources, 2):
                 if needs[one] and needs[other] and not needs[one] & needs[other]:
                     return spec, branch, (one, other)
     return None
-
-
-def needed(routes: Routes, source: str, ways: set[str], target: str) -> set[str]:
-    """Of the ways of a branch, those without which a node is not reached."""
-    return {way for way in ways if target not in reached(routes, without=(source, way))}
 
 
 def endless_loops(routes: Routes) -> Iterator[Finding]:
