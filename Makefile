@@ -25,6 +25,10 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[dev]'
 	@touch $@ $(VENV)/.demo
 
+$(VENV)/.bench: pyproject.toml | $(VENV)/.dev
+	$(PIP) install -e '.[bench]'
+	@touch $@
+
 # Without a terminal nobody can be asked, so the demo answers itself.
 demo: $(VENV)/.demo ## review this repository's own code, live, with SQLite
 	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/python examples/repo_review.py $(ARGS); \
@@ -45,11 +49,11 @@ types: $(VENV)/.dev ## mypy, strict
 docs: $(VENV)/.dev ## run every example in the README and the error pages
 	$(BIN)/python -m pytest -q tests/guards/test_docs.py $(ARGS)
 
-bench: $(VENV)/.dev ## measure beside the peer
-	PYTHONPATH=src $(BIN)/python -m bench $(ARGS)
+bench: $(VENV)/.bench ## measure beside the other libraries
+	PYTHONPATH=src:. $(BIN)/python -m bench $(ARGS)
 
-bench-quick: $(VENV)/.dev ## the same with few repetitions
-	PYTHONPATH=src $(BIN)/python -m bench --quick $(ARGS)
+bench-quick: $(VENV)/.bench ## some of it with few repetitions, under two minutes
+	PYTHONPATH=src:. $(BIN)/python -m bench --quick $(ARGS)
 
 bench-durable: $(VENV)/.dev ## figures of durable storage, beside bare SQLite
 	PYTHONPATH=src:. $(BIN)/python -m bench.durability
