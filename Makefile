@@ -7,7 +7,7 @@ PYTHON ?= $(shell tools/find-python 3.13 3.12 3.11 | head -n 1)
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs bench bench-quick bench-durable budget format ci clean
+.PHONY: help demo test lint types docs bench bench-quick bench-durable bench-growth bench-memory budget format ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -57,6 +57,12 @@ bench-quick: $(VENV)/.bench ## some of it with few repetitions, under two minute
 
 bench-durable: $(VENV)/.dev ## figures of durable storage, beside bare SQLite
 	PYTHONPATH=src:. $(BIN)/python -m bench.durability
+
+bench-growth: $(VENV)/.dev ## the cost of a step, however much there is of the rest
+	PYTHONPATH=src:. $(BIN)/python -m bench.growth $(ARGS)
+
+bench-memory: $(VENV)/.dev ## what waiting conversations hold, and finished runs leave
+	PYTHONPATH=src:. $(BIN)/python -m bench.memory $(ARGS)
 
 budget: $(VENV)/.dev ## instructions of the hot path, against their budget
 	PYTHONPATH=src:. $(BIN)/python -m bench.budget $(ARGS)
