@@ -7,7 +7,7 @@ PYTHON ?= $(shell tools/find-python 3.13 3.12 3.11 | head -n 1)
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs bench bench-quick bench-durable budget format ci clean
+.PHONY: help demo test lint types docs bench bench-quick bench-durable bench-growth bench-memory budget format ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -24,6 +24,10 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[dev]'
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/.dev
+	$(PIP) install -e '.[bench]'
+	@touch $@
 
 # Without a terminal nobody can be asked, so the demo answers itself.
 demo: $(VENV)/.demo ## review this repository's own code, live, with SQLite
@@ -45,14 +49,20 @@ types: $(VENV)/.dev ## mypy, strict
 docs: $(VENV)/.dev ## run every example in the README and the error pages
 	$(BIN)/python -m pytest -q tests/guards/test_docs.py $(ARGS)
 
-bench: $(VENV)/.dev ## measure beside the peer
-	PYTHONPATH=src $(BIN)/python -m bench $(ARGS)
+bench: $(VENV)/.bench ## measure beside the other libraries
+	PYTHONPATH=src:. $(BIN)/python -m bench $(ARGS)
 
-bench-quick: $(VENV)/.dev ## the same with few repetitions
-	PYTHONPATH=src $(BIN)/python -m bench --quick $(ARGS)
+bench-quick: $(VENV)/.bench ## some of it with few repetitions, under two minutes
+	PYTHONPATH=src:. $(BIN)/python -m bench --quick $(ARGS)
 
 bench-durable: $(VENV)/.dev ## figures of durable storage, beside bare SQLite
 	PYTHONPATH=src:. $(BIN)/python -m bench.durability
+
+bench-growth: $(VENV)/.dev ## the cost of a step, however much there is of the rest
+	PYTHONPATH=src:. $(BIN)/python -m bench.growth $(ARGS)
+
+bench-memory: $(VENV)/.dev ## what waiting conversations hold, and finished runs leave
+	PYTHONPATH=src:. $(BIN)/python -m bench.memory $(ARGS)
 
 budget: $(VENV)/.dev ## instructions of the hot path, against their budget
 	PYTHONPATH=src:. $(BIN)/python -m bench.budget $(ARGS)

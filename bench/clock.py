@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.adapters import Adapter, Job
-from bench.workloads import Workload
+from bench.workloads import WAITING, Workload
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Samples:
 
     times: list[Time] = field(default_factory=list)
     stored: int = 0
+    held: int = 0
 
     @property
     def middle(self) -> Time:
@@ -82,7 +83,16 @@ def measure(
             for name, sampler in samplers.items():
                 gc.collect()
                 samples[name].times.append(sampler() / workload.units)
+    for adapter in adapters:
+        if adapter.name in samplers and workload.kind in WAITING:
+            samples[adapter.name].held = _held(workload, adapter)
     return {name: samples[name] for name in samplers}
+
+
+def _held(workload: Workload, adapter: Adapter) -> int:
+    """Return the bytes of a waiting conversation; tracing them takes time."""
+    with _ready(workload, adapter) as job:
+        return job.held() if job is not None and job.begin is None else 0
 
 
 def _rounds(effort: Effort) -> Iterator[int]:
@@ -106,29 +116,36 @@ def _working(
 ) -> Sampler | None:
     if workload.lasting:
         # What a run stored would slow down the next: each sample starts afresh.
-        return lambda: _afresh(workload, adapter, samples)
+        with _ready(workload, adapter) as tried:
+            able = tried is not None
+        return (lambda: _afresh(workload, adapter, samples)) if able else None
     job = opened.enter_context(_ready(workload, adapter))
     if job is None:
         return None
     once = opened.enter_context(_runner(workload, job))
-    _check(once(1)[1], workload, adapter)
+    first, result = once(1)
+    _check(result, workload, adapter)
+    if first.wall > effort.budget_s:
+        # Once is enough of what takes longer than the whole row may.
+        return lambda: first
     warm = once(1)[0]
     repeats = max(1, round(effort.sample_s / max(warm.cpu, 1e-7)))
     return lambda: once(repeats)[0] / repeats
 
 
 def _afresh(workload: Workload, adapter: Adapter, samples: Samples) -> Time:
-    with _ready(workload, adapter) as job:
-        assert job is not None, "whoever stores can do the work"
+    with _ready(workload, adapter, samples) as job:
+        assert job is not None
         with _runner(workload, job) as once:
             spent, result = once(1)
         _check(result, workload, adapter)
-        samples.stored = job.stored()
     return spent
 
 
 @contextmanager
-def _ready(workload: Workload, adapter: Adapter) -> Iterator[Job | None]:
+def _ready(
+    workload: Workload, adapter: Adapter, samples: Samples | None = None
+) -> Iterator[Job | None]:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         job = adapter.prepare(workload, Path(folder))
         try:
@@ -136,6 +153,8 @@ def _ready(workload: Workload, adapter: Adapter) -> Iterator[Job | None]:
         finally:
             if job is not None:
                 job.close()
+            if job is not None and samples is not None:
+                samples.stored = job.stored()
 
 
 def _check(result: object, workload: Workload, adapter: Adapter) -> None:
@@ -156,8 +175,14 @@ def _runner(workload: Workload, job: Job) -> Iterator[Repeat]:
         yield lambda repeats: _calls(job, repeats)
         return
     with asyncio.Runner() as runner:
-        # Timed within the loop: entering it is not the engine's price.
-        yield lambda repeats: runner.run(_awaits(job, repeats))
+        if job.begin is not None:
+            runner.run(job.begin())
+        try:
+            # Timed within the loop: entering it is not the engine's price.
+            yield lambda repeats: runner.run(_awaits(job, repeats))
+        finally:
+            if job.end is not None:
+                runner.run(job.end())
 
 
 def _calls(job: Job, repeats: int) -> tuple[Time, object]:
@@ -189,19 +214,19 @@ def _importing(
 ) -> Sampler | None:
     if adapter.importing() == "pass":
         return None
-    _python(adapter.importing())  # Byte code is compiled once per installation.
-    return lambda: _python(adapter.importing()) - _python("pass")
+    compiled = opened.enter_context(tempfile.TemporaryDirectory(prefix="bench-"))
+    # Byte code is compiled once per installation, so not within a sample.
+    _python(adapter.importing(), compiled)
+    return lambda: _python(adapter.importing(), compiled) - _python("pass", compiled)
 
 
-def _python(text: str) -> Time:
+def _python(text: str, compiled: str) -> Time:
     """Return what a new Python needs for `text`, its own start included."""
     search = os.pathsep.join(path for path in sys.path if path)
+    surroundings = {**os.environ, "PYTHONPATH": search, "PYTHONPYCACHEPREFIX": compiled}
+    surroundings.pop("PYTHONDONTWRITEBYTECODE", None)
     start = _children()
-    subprocess.run(
-        [sys.executable, "-c", text],
-        check=True,
-        env={**os.environ, "PYTHONPATH": search},
-    )
+    subprocess.run([sys.executable, "-c", text], check=True, env=surroundings)
     return _children() - start
 
 

@@ -9,24 +9,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.adapters import OURS, PEER, RAW, Adapter
+from bench.adapters import FLOORS, OURS, PEER, Adapter
 from bench.clock import Samples
+from bench.goals import Goal, goals
 from bench.workloads import Workload
 
-TARGET = 25
-"""How many times faster than the peer a unit of work is to be, at first."""
-COLUMNS = (
-    ("workload", 17),
-    ("unit", -6),
-    ("ours", 9),
-    ("peer", 9),
-    ("raw", 9),
-    ("peer/ours", 11),
-    ("ours", 10),
-    ("peer", 9),
-    ("raw", 9),
-    ("peer/ours", 10),
-)
+WIDTH = 10
+# The run without a stream of which a streamed one is a multiple.
+PLAIN = {
+    "stream-custom": "stream-invoke-custom",
+    "stream-checkpoints-memory": "stream-invoke-memory",
+}
 
 
 @dataclass(frozen=True)
@@ -36,21 +29,42 @@ class Row:
     workload: Workload
     samples: Mapping[str, Samples]
 
-    def middle(self, name: str, clock: str) -> float | None:
-        """Return the median of a contestant in seconds."""
+    def middle(self, name: str, clock: str = "") -> float | None:
+        """Return the median of a contestant in seconds, by the clock to trust."""
         if name not in self.samples:
             return None
-        return getattr(self.samples[name].middle, clock)
+        return getattr(self.samples[name].middle, clock or self.workload.clock)
 
-    def ratio(self, clock: str) -> float | None:
-        """Return how many times longer the peer takes."""
-        ours, peer = self.middle(OURS, clock), self.middle(PEER, clock)
-        return peer / ours if ours and peer else None
+    def ratio(self, name: str, clock: str = "") -> float | None:
+        """Return how many times longer a contestant takes than ours."""
+        ours, theirs = self.middle(OURS, clock), self.middle(name, clock)
+        return theirs / ours if ours and theirs else None
 
     @property
-    def reached(self) -> bool:
-        """Whether the target is reached on the clock of the processors."""
-        return (self.ratio("cpu") or 0) >= TARGET
+    def best(self) -> str | None:
+        """The fastest of the other engines."""
+        others = [name for name in self.samples if name not in {OURS, *FLOORS}]
+        return min(others, key=lambda name: self.middle(name) or 0, default=None)
+
+    @property
+    def winner(self) -> str | None:
+        """The other engine that is faster than ours, if there is one."""
+        best = self.best
+        return best if best and (self.ratio(best) or 1) < 1 else None
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether all goals of the row are reached, as far as they can be judged."""
+        judged = [self._judge(goal) for goal in goals(self.workload.name)]
+        known = [each for each in judged if each is not None]
+        return all(known) if known else None
+
+    def _judge(self, goal: Goal) -> bool | None:
+        if goal.most_s:
+            ours = self.middle(OURS)
+            return None if ours is None else ours <= goal.most_s
+        ratio = self.ratio(goal.versus)
+        return None if ratio is None else ratio >= goal.times
 
 
 def machine(adapters: Sequence[Adapter]) -> dict[str, Any]:
@@ -75,65 +89,108 @@ def _processor() -> str:
 
 
 def head(facts: Mapping[str, Any]) -> str:
-    """Return the lines above the rows."""
+    """Return where the figures come from, and how to read the table."""
     versions = ", ".join(
         f"{name} {version}" for name, version in facts["versions"].items()
     )
-    cells = [name.ljust(-width) if width < 0 else name for name, width in COLUMNS]
-    clocks = f"{'':25}{'CPU time per unit':^38}{'':3}{'wall time per unit':^38}"
     place = f"{facts['system']}, {facts['cores']} cores: {facts['processor']}"
     return "\n".join(
         (
-            f"{versions} (raw is plain Python)",
+            versions,
             f"{facts['python']}, {place}; load {facts['load'][0]}",
-            f"peer/ours: how many times longer the peer takes; *: {TARGET} or more",
-            "",
-            clocks.rstrip(),
-            _line(cells),
+            "Medians per unit; cpu or wall is the clock of the row. peer/ours and",
+            "best/ours: how many times longer langgraph, and the fastest of the other",
+            "engines, take. *: the goals of the row are reached, -: they are not.",
         )
     )
 
 
-def line(row: Row) -> str:
-    """Return one row of the table."""
-    cells = [row.workload.name, row.workload.unit]
-    for clock in ("cpu", "wall"):
-        cells += [duration(row.middle(name, clock)) for name in (OURS, PEER, RAW)]
-        cells.append(times(row.ratio(clock)))
-    cells[5] += "*" if row.reached else " "
-    return _line(cells)
+class Table:
+    """A table with a column for each contestant that is there."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def head(self) -> str:
+        titles = ("ours" if name == OURS else name[:WIDTH] for name in self._names)
+        first = ["workload", "unit", "clock"]
+        return self._joined([*first, *titles, "peer/ours", "best/ours", ""])
+
+    def line(self, row: Row) -> str:
+        workload = row.workload
+        cells = [workload.name, workload.unit, workload.clock]
+        cells += [duration(row.middle(name)) for name in self._names]
+        best = row.ratio(row.best) if row.best else None
+        cells += [times(row.ratio(PEER)), times(best), remark(row)]
+        return self._joined(cells)
+
+    def _joined(self, cells: Sequence[str]) -> str:
+        words, figures, last = cells[:3], cells[3:-1], cells[-1]
+        widths = (22, 9, 5)
+        left = (cell.ljust(width) for cell, width in zip(words, widths, strict=True))
+        right = (cell.rjust(WIDTH) for cell in figures)
+        return " ".join((*left, *right, last)).rstrip()
+
+
+def remark(row: Row) -> str:
+    """Return the mark of a row, and who wins it, if not we."""
+    mark = {True: "*", False: "-", None: ""}[row.reached]
+    return f"{mark} {row.winner} wins" if row.winner else mark
 
 
 def foot(rows: Sequence[Row]) -> str:
     """Return the lines below the rows."""
-    lines = []
-    compared = [row for row in rows if row.ratio("cpu") is not None]
-    if compared:
-        reached = sum(row.reached for row in compared)
-        lines.append(f"{TARGET}x reached: {reached} of {len(compared)}")
+    judged = [row.reached for row in rows if row.reached is not None]
+    lines = [f"goals reached: {sum(judged)} of {len(judged)} rows that have one"]
     for row in rows:
-        if row.workload.saver in {"sqlite", "postgres"}:
-            sizes = [
-                f"{name} {each.stored / 1e6:,.2f} MB"
-                for name, each in row.samples.items()
-            ]
-            lines.append(f"on disk after {row.workload.name}: {', '.join(sizes)}")
-    return "\n".join(lines)
+        lines += _bytes("on disk after", "stored", row)
+        lines += _bytes("held by each that waits in", "held", row)
+    return "\n".join([*lines, *_streamed(rows)])
+
+
+def _bytes(title: str, which: str, row: Row) -> list[str]:
+    sizes = {name: getattr(each, which) for name, each in row.samples.items()}
+    told = [f"{name} {amount(number)}" for name, number in sizes.items() if number]
+    return [f"{title} {row.workload.name}: {', '.join(told)}"] if told else []
+
+
+def _streamed(rows: Sequence[Row]) -> list[str]:
+    """Return how much longer a run takes that is streamed, mode by mode."""
+    found = {row.workload.name: row for row in rows if row.workload.kind == "stream"}
+    lines = []
+    for name, row in found.items():
+        if row.workload.variant.startswith("invoke"):
+            continue
+        plain = found.get(PLAIN.get(name, "stream-invoke"))
+        if plain is None:
+            continue
+        told = [
+            f"{each} {times((row.middle(each) or 0) / (plain.middle(each) or 1))}"
+            for each in row.samples
+        ]
+        lines.append(f"{name} over plain invoke: {', '.join(told)}")
+    return lines
 
 
 def document(facts: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     """Return everything, times in seconds per unit."""
     return {
         "machine": dict(facts),
-        "target": TARGET,
         "workloads": [_entry(row) for row in rows],
     }
 
 
 def _entry(row: Row) -> dict[str, Any]:
+    others = [name for name in row.samples if name != OURS]
     return {
         **asdict(row.workload),
-        "ratio": {clock: row.ratio(clock) for clock in ("cpu", "wall")},
+        "clock": row.workload.clock,
+        "ratio": {
+            clock: {name: row.ratio(name, clock) for name in others}
+            for clock in ("cpu", "wall")
+        },
+        "best": row.best,
+        "winner": row.winner,
         "reached": row.reached,
         "contestants": {name: _summary(each) for name, each in row.samples.items()},
     }
@@ -145,7 +202,7 @@ def _summary(samples: Samples) -> dict[str, Any]:
         times = [getattr(each, clock) for each in samples.times]
         middle = getattr(samples.middle, clock)
         summary[clock] = {"median": middle, "min": min(times), "max": max(times)}
-    return {**summary, "stored_bytes": samples.stored}
+    return {**summary, "stored_bytes": samples.stored, "held_bytes": samples.held}
 
 
 def duration(seconds: float | None) -> str:
@@ -168,8 +225,9 @@ def three(number: float) -> str:
     return f"{number:,.{digits}f}"
 
 
-def _line(cells: Sequence[str]) -> str:
-    return " ".join(
-        cell.ljust(abs(width)) if number < 2 else cell.rjust(width)
-        for number, (cell, (_, width)) in enumerate(zip(cells, COLUMNS, strict=True))
-    ).rstrip()
+def amount(number: float) -> str:
+    """Return bytes in a unit in which they are easy to read."""
+    for size, unit in ((1e6, "MB"), (1e3, "kB")):
+        if number >= size:
+            return f"{three(number / size)} {unit}"
+    return f"{number:.0f} B"

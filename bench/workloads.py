@@ -10,6 +10,24 @@ LOOP_STEPS = 1000
 WIDE_STEPS = 100
 VISITS = 100
 SAVERS = ("none", "memory", "sqlite", "postgres")
+READING = {"snapshot", "history"}
+WAITING = {"ask", "crowd"}
+QUESTIONS = 20
+CROWD = 1000
+CROWD_TURNS = 3
+STREAM_STEPS = 100
+TOKENS = 500
+# How many chunks a run of so many nodes tells, a mode at a time.
+CHUNKS = {
+    "values": STREAM_STEPS + 1,
+    "updates": STREAM_STEPS,
+    "custom": STREAM_STEPS,
+    "tasks": 2 * STREAM_STEPS,
+    "debug": 2 * STREAM_STEPS,
+    # No node speaks: `tokens` is about messages, this about listening for them.
+    "messages": 0,
+    "checkpoints": STREAM_STEPS + 2,
+}
 
 
 @dataclass(frozen=True)
@@ -28,11 +46,20 @@ class Workload:
     """The result of a run, whoever does it."""
     asynchronous: bool = False
     saver: str = "none"
+    variant: str = ""
+    """The stream mode, or the class of the state."""
+    quick: bool = True
+    """Whether `--quick` measures it."""
+
+    @property
+    def clock(self) -> str:
+        """The clock to trust: waiting for a disk is no work of a processor."""
+        return "wall" if self.saver in {"sqlite", "postgres"} else "cpu"
 
     @property
     def lasting(self) -> bool:
         """Whether a run leaves something behind that slows the next one down."""
-        return self.saver != "none"
+        return self.saver != "none" and self.kind not in READING
 
 
 def _chains(colours: Sequence[bool]) -> Iterator[Workload]:
@@ -47,6 +74,7 @@ def _chains(colours: Sequence[bool]) -> Iterator[Workload]:
                 size,
                 expected=size,
                 asynchronous=asynchronous,
+                quick=size == 100,
             )
         yield Workload(
             f"loop{_suffix(asynchronous)}",
@@ -72,6 +100,7 @@ def _fans(colours: Sequence[bool]) -> Iterator[Workload]:
                 size,
                 expected=sum(range(size)),
                 asynchronous=asynchronous,
+                quick=size == 100,
             )
 
 
@@ -85,26 +114,30 @@ def _wides() -> Iterator[Workload]:
             "step",
             WIDE_STEPS,
             expected=WIDE_STEPS,
+            quick=size < 10_000,
         )
 
 
-def _chats() -> Iterator[Workload]:
-    for saver in SAVERS:
-        for size in (50, 200, 1000):
-            yield Workload(
-                f"chat-{size}-{saver}",
-                "chat",
-                size,
-                f"{size} turns of 2 messages, saver: {saver}",
-                "turn",
-                size,
-                expected=2 * size,
-                saver=saver,
-            )
+def _chats(colours: Sequence[bool]) -> Iterator[Workload]:
+    for asynchronous in colours:
+        for saver in SAVERS:
+            for size in (50, 200, 1000):
+                yield Workload(
+                    f"chat-{size}-{saver}{_suffix(asynchronous)}",
+                    "chat",
+                    size,
+                    f"{size} turns of 2 messages, saver: {saver}",
+                    "turn",
+                    size,
+                    expected=2 * size,
+                    asynchronous=asynchronous,
+                    saver=saver,
+                    quick=size == 50,
+                )
 
 
 def _nested() -> Iterator[Workload]:
-    for size in (1, 2, 3):
+    for size in range(1, 6):
         yield Workload(
             f"nested-{size}",
             "nested",
@@ -113,7 +146,111 @@ def _nested() -> Iterator[Workload]:
             "step",
             VISITS * (size + 1),
             expected=VISITS,
+            quick=size in {1, 3},
         )
+
+
+def _states() -> Iterator[Workload]:
+    for state in ("dataclass", "pydantic"):
+        yield Workload(
+            f"state-{state}",
+            "chain",
+            100,
+            f"100 nodes in a row, the state is a {state}",
+            "step",
+            100,
+            expected=100,
+            variant=state,
+        )
+
+
+def _questions() -> Iterator[Workload]:
+    for saver in SAVERS[1:]:
+        yield Workload(
+            f"ask-{saver}",
+            "ask",
+            QUESTIONS,
+            f"an interrupt and the answer to it, saver: {saver}",
+            "question",
+            QUESTIONS,
+            expected=QUESTIONS,
+            saver=saver,
+        )
+
+
+def _crowds() -> Iterator[Workload]:
+    for saver in SAVERS[:3]:
+        yield Workload(
+            f"crowd-{saver}",
+            "crowd",
+            CROWD,
+            f"{CROWD} conversations of {CROWD_TURNS} turns at once, saver: {saver}",
+            "run",
+            CROWD,
+            expected=CROWD,
+            asynchronous=True,
+            saver=saver,
+            quick=saver != "sqlite",
+        )
+
+
+def _readings() -> Iterator[Workload]:
+    for saver in SAVERS[1:3]:
+        for size in (1, 1000):
+            yield Workload(
+                f"snapshot-{size}-{saver}",
+                "snapshot",
+                size,
+                f"the newest state of a chat of {size} turns, saver: {saver}",
+                "read",
+                1,
+                expected=2 * size,
+                saver=saver,
+                quick=size == 1,
+            )
+        yield Workload(
+            f"history-1000-{saver}",
+            "history",
+            1000,
+            f"all checkpoints of a chat of 1000 turns, saver: {saver}",
+            "read",
+            1,
+            expected=1000 + 2,
+            saver=saver,
+            quick=False,
+        )
+
+
+def _streams() -> Iterator[Workload]:
+    def streaming(variant: str, expected: int, saver: str = "none") -> Workload:
+        return Workload(
+            f"stream-{variant}" + ("" if saver == "none" else f"-{saver}"),
+            "stream",
+            STREAM_STEPS,
+            f"{STREAM_STEPS} nodes in a row, told by mode: {variant}",
+            "step",
+            STREAM_STEPS,
+            expected=expected,
+            saver=saver,
+            variant=variant,
+        )
+
+    yield streaming("invoke", STREAM_STEPS)
+    yield streaming("invoke", STREAM_STEPS, "memory")
+    yield streaming("invoke-custom", STREAM_STEPS)
+    for mode, chunks in CHUNKS.items():
+        # Without a saver there are no checkpoints to be told.
+        yield streaming(mode, chunks, "memory" if mode == "checkpoints" else "none")
+    yield Workload(
+        "tokens",
+        "tokens",
+        TOKENS,
+        f"a model that says {TOKENS} words, told by mode: messages",
+        "token",
+        TOKENS,
+        expected=TOKENS,
+        variant="messages",
+    )
 
 
 def _starts() -> Iterator[Workload]:
@@ -126,6 +263,7 @@ def _starts() -> Iterator[Workload]:
             "node",
             size,
             expected=size,
+            quick=size != 10,
         )
     yield Workload(
         "import", "import", 1, "import of the graph module", "import", 1, expected=0
@@ -140,14 +278,19 @@ WORKLOADS = (
     *_chains([False, True]),
     *_fans([False, True]),
     *_wides(),
-    *_chats(),
+    *_states(),
+    *_chats([False, True]),
+    *_questions(),
+    *_crowds(),
+    *_readings(),
     *_nested(),
+    *_streams(),
     *_starts(),
 )
 
 
-def select(patterns: Sequence[str]) -> list[Workload]:
-    """Return the workloads that a pattern names, all of them without patterns.
+def select(patterns: Sequence[str], *, quick: bool = False) -> list[Workload]:
+    """Return the workloads that a pattern names; without patterns, all or the quick.
 
     Raises:
         LookupError: A pattern names no workload.
@@ -159,5 +302,6 @@ def select(patterns: Sequence[str]) -> list[Workload]:
     return [
         each
         for each in WORKLOADS
-        if not patterns or any(fnmatchcase(each.name, one) for one in patterns)
+        if any(fnmatchcase(each.name, one) for one in patterns)
+        or (not patterns and (each.quick or not quick))
     ]

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from bench.workloads import Workload
 
-QUESTION = {"role": "user", "content": "What does the lock keeper do? " * 5}
-ANSWER = {"role": "assistant", "content": "He fills the lock and opens the gate. " * 4}
-"""One turn of a conversation, for every contestant the same."""
+Message = dict[str, str]
+TURNS_MAX = 1000
+
+
+def _turn(turn: int) -> tuple[Message, Message]:
+    question = {"role": "user", "content": f"{turn}: What does the keeper do? " * 5}
+    answer = {"role": "assistant", "content": f"{turn}: He fills the lock. " * 8}
+    return question, answer
+
+
+# Each turn has texts of its own: equal ones flatter a serializer that notices.
+_SAID = [_turn(turn) for turn in range(TURNS_MAX)]
+
+
+def said(turn: int) -> list[Message]:
+    """Return what a turn of a conversation adds, the same for every contestant."""
+    return [*_SAID[turn]]
 
 
 @dataclass
@@ -23,6 +37,12 @@ class Job:
     close: Callable[[], object] = field(default=lambda: None)
     stored: Callable[[], int] = field(default=lambda: 0)
     """Return how many bytes a run left on disk."""
+    held: Callable[[], int] = field(default=lambda: 0)
+    """Return how many bytes of memory each waiting conversation holds."""
+    begin: Callable[[], Awaitable[object]] | None = None
+    """Open, in the loop of the runs, what belongs to a loop."""
+    end: Callable[[], Awaitable[object]] | None = None
+    """Close what `begin` opened, in the same loop."""
 
 
 class Adapter(Protocol):

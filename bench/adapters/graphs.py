@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
-from bench.adapters.base import ANSWER, QUESTION
-from bench.workloads import LOOP_STEPS, VISITS, WIDE_STEPS, Workload
+from bench.adapters.base import said
+from bench.workloads import (
+    CROWD_TURNS,
+    LOOP_STEPS,
+    TOKENS,
+    VISITS,
+    WIDE_STEPS,
+    Workload,
+)
 from towpath.testing.api import Api
 
 
@@ -21,6 +29,7 @@ class Plan:
     result: Callable[[dict[str, Any]], object]
     warm: dict[str, Any] | None = None
     """A small input of the same form."""
+    gate: Gate | None = None
 
 
 class Count(TypedDict):
@@ -40,6 +49,15 @@ class Chat(TypedDict):
 class Touched(TypedDict):
     key_0: int
     key_1: int
+
+
+class Said(TypedDict):
+    said: str
+
+
+class Answered(TypedDict):
+    draft: str
+    answer: str
 
 
 def add_one(state: Count) -> Count:
@@ -63,17 +81,41 @@ def touch(state: Touched) -> Touched:
 
 
 def talk(state: Chat) -> dict[str, Any]:
-    return {"messages": [QUESTION, ANSWER], "turn": state["turn"] + 1}
+    return {"messages": said(state["turn"]), "turn": state["turn"] + 1}
+
+
+async def async_talk(state: Chat) -> dict[str, Any]:
+    return {"messages": said(state["turn"]), "turn": state["turn"] + 1}
 
 
 def count(output: dict[str, Any]) -> object:
     return output["count"]
 
 
-def row(api: Api, workload: Workload) -> Any:
+@dataclass
+class CountObject:
+    count: int = 0
+
+
+def add_one_to_object(state: Any) -> Count:
+    return {"count": state.count + 1}
+
+
+def state_of(variant: str) -> type:
+    """Return a class of states that count."""
+    if variant == "dataclass":
+        return CountObject
+    from pydantic import create_model
+
+    return create_model("CountModel", count=(int, 0))
+
+
+def row(api: Api, workload: Workload, node: Any = None) -> Any:
     """Return a builder with `size` nodes, one after the other."""
-    builder = api.StateGraph(Count)
-    node = async_add_one if workload.asynchronous else add_one
+    variant = workload.variant if workload.kind == "chain" else ""
+    builder = api.StateGraph(state_of(variant) if variant else Count)
+    if node is None:
+        node = async_add_one if workload.asynchronous else add_one
     previous = api.START
     for number in range(workload.size):
         name = f"node_{number}"
@@ -85,7 +127,108 @@ def row(api: Api, workload: Workload) -> Any:
 
 
 def chain(api: Api, workload: Workload) -> Plan:
-    return Plan(row(api, workload), {"count": 0}, count)
+    node = add_one_to_object if workload.variant else None
+    return Plan(row(api, workload, node), {"count": 0}, count)
+
+
+def stream(api: Api, workload: Workload) -> Plan:
+    """The chain, whose nodes say something where the mode is about that."""
+    node = None
+    if workload.variant.endswith("custom"):
+        get_stream_writer = api.get_stream_writer
+
+        def node(state: Count) -> Count:
+            get_stream_writer()(state["count"])
+            return {"count": state["count"] + 1}
+
+    return Plan(row(api, workload, node), {"count": 0}, count)
+
+
+def tokens(api: Api, workload: Workload) -> Plan:
+    builder = api.StateGraph(Said)
+    speaker = model()
+    builder.add_node("say", lambda state: {"said": speaker.invoke("speak").content})
+    builder.add_edge(api.START, "say")
+    return Plan(builder, {"said": ""}, lambda output: output["said"])
+
+
+def model() -> Any:
+    """Return a model that answers at once, word by word."""
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, AIMessageChunk
+    from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+
+    class Speaker(BaseChatModel):
+        @property
+        def _llm_type(self) -> str:
+            return "speaker"
+
+        def _stream(self, messages, stop=None, run_manager=None, **options):
+            for _ in range(TOKENS):
+                chunk = ChatGenerationChunk(message=AIMessageChunk(content="word "))
+                if run_manager is not None:
+                    run_manager.on_llm_new_token("word ", chunk=chunk)
+                yield chunk
+
+        def _generate(self, messages, stop=None, run_manager=None, **options):
+            said = AIMessage(content="word " * TOKENS)
+            return ChatResult(generations=[ChatGeneration(message=said)])
+
+    return Speaker()
+
+
+def ask(api: Api, workload: Workload) -> Plan:
+    interrupt = api.interrupt
+    builder = api.StateGraph(Answered)
+    builder.add_node("draft", lambda state: {"draft": "a lock and a gate"})
+    builder.add_node("review", lambda state: {"answer": interrupt(state["draft"])})
+    builder.add_edge(api.START, "draft")
+    builder.add_edge("draft", "review")
+    return Plan(builder, {"draft": ""}, lambda output: output["answer"])
+
+
+class Gate:
+    """Where conversations of a crowd wait, as long as it is closed."""
+
+    def __init__(self) -> None:
+        self._missing = 0
+        self._opened: asyncio.Event | None = None
+
+    async def wait(self) -> None:
+        if self._opened is None:
+            return
+        self._missing -= 1
+        if not self._missing:
+            self._full.set()
+        await self._opened.wait()
+
+    def close(self, crowd: int) -> None:
+        """Have everyone wait; `full` returns when so many do."""
+        self._missing = crowd
+        self._opened, self._full = asyncio.Event(), asyncio.Event()
+
+    async def full(self) -> None:
+        await self._full.wait()
+
+    def open(self) -> None:
+        assert self._opened is not None
+        self._opened.set()
+        self._opened = None
+
+
+def crowd(api: Api, workload: Workload) -> Plan:
+    """A short conversation with a gate in its middle."""
+    gate = Gate()
+
+    async def talk_at_gate(state: Chat) -> dict[str, Any]:
+        if state["turn"] == CROWD_TURNS // 2:
+            await gate.wait()
+        return {"messages": said(state["turn"]), "turn": state["turn"] + 1}
+
+    plan = chat(api, workload, talk_at_gate)
+    plan.given = {"messages": [], "turn": 0, "turns": CROWD_TURNS}
+    plan.gate = gate
+    return plan
 
 
 def loop(api: Api, workload: Workload) -> Plan:
@@ -134,9 +277,11 @@ def wide(api: Api, workload: Workload) -> Plan:
     return Plan(builder, {"key_0": 0, "key_1": 0}, lambda output: output["key_1"])
 
 
-def chat(api: Api, workload: Workload) -> Plan:
+def chat(api: Api, workload: Workload, node: Any = None) -> Plan:
     builder = api.StateGraph(Chat)
-    builder.add_node("talk", talk)
+    if node is None:
+        node = async_talk if workload.asynchronous else talk
+    builder.add_node("talk", node)
     builder.add_edge(api.START, "talk")
 
     def route(state: Chat) -> str:
@@ -177,5 +322,11 @@ PLANS: dict[str, Callable[[Api, Workload], Plan]] = {
     "fan": fan,
     "wide": wide,
     "chat": chat,
+    "snapshot": chat,
+    "history": chat,
+    "ask": ask,
+    "crowd": crowd,
+    "stream": stream,
+    "tokens": tokens,
     "nested": nested,
 }

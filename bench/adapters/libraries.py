@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from importlib.metadata import version
-from itertools import count
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from bench.adapters.base import Job, size
-from bench.adapters.graphs import PLANS, Plan, row
-from bench.workloads import Workload
+from bench.adapters.deeds import Session, deed, held
+from bench.adapters.graphs import PLANS, row
+from bench.workloads import READING, Workload
 from towpath.testing.api import Api
 from towpath.version import __version__
 
-STEPS_MAX = 100_000
+ASYNC_SAVERS = {"sqlite": "AsyncSqliteSaver", "postgres": "AsyncPostgresSaver"}
 
 
 class Library:
@@ -26,7 +27,6 @@ class Library:
 
     def __init__(self) -> None:
         self._api = Api(self.name)
-        self._threads = count()
 
     @property
     def version(self) -> str:
@@ -38,46 +38,60 @@ class Library:
     def prepare(self, workload: Workload, folder: Path) -> Job | None:
         if workload.kind == "compile":
             return Job(partial(self._compile, workload))
-        plan = PLANS[workload.kind](self._api, workload)
-        if workload.saver == "postgres":
-            place, left = self._in_postgres()
+        if missing(workload):
+            return None
+        session = Session(
+            self._api, workload, PLANS[workload.kind](self._api, workload)
+        )
+        place, stored = self._place(workload, folder)
+        job = Job(deed(session), stored=stored, held=partial(held, session))
+        if workload.asynchronous and workload.saver in ASYNC_SAVERS:
+            opened_by_loop = AsyncExitStack()
+            job.begin = partial(self._begin_async, session, place, opened_by_loop)
+            job.end = opened_by_loop.aclose
         else:
-            place, left = folder / "checkpoints.db", partial(size, folder)
-        with ExitStack() as opened:
-            saver = self._saver(workload, str(place), opened)
-            graph = plan.builder.compile(checkpointer=saver)
-            if plan.warm is not None:
-                graph.invoke(plan.warm, self._config(), **self._options(workload))
-            close = opened.pop_all().close
-        run = self._arun if workload.asynchronous else self._run
-        return Job(partial(run, graph, plan, workload), close, left)
+            job.close = self._begin(session, place)
+        return job
 
     def _compile(self, workload: Workload) -> int:
         row(self._api, workload).compile()
         return workload.size
 
-    def _run(self, graph: Any, plan: Plan, workload: Workload) -> object:
-        options = self._options(workload)
-        return plan.result(graph.invoke(plan.given, self._config(), **options))
-
-    async def _arun(self, graph: Any, plan: Plan, workload: Workload) -> object:
-        return plan.result(await graph.ainvoke(plan.given, self._config()))
-
-    def _config(self) -> dict[str, Any]:
-        thread = f"thread-{next(self._threads)}"
-        return {
-            "recursion_limit": STEPS_MAX,
-            "configurable": {"thread_id": thread},
-        }
-
-    def _options(self, workload: Workload) -> dict[str, Any]:
-        return {"durability": "sync"} if workload.lasting else {}
-
-    def _in_postgres(self) -> tuple[str, Callable[[], int]]:
+    def _place(self, workload: Workload, folder: Path) -> tuple[str, Callable[[], int]]:
+        """Return where checkpoints go, and what tells how many bytes they are."""
+        if workload.saver != "postgres":
+            return str(folder / "checkpoints.db"), partial(size, folder)
         from bench.adapters import postgres
 
         dsn = postgres.server().new_schema()
         return dsn, partial(postgres.stored, dsn)
+
+    def _begin(self, session: Session, place: str) -> Callable[[], object]:
+        """Compile, run what must have run before, and return how to close."""
+        plan, workload = session.plan, session.workload
+        with ExitStack() as opened:
+            saver = self._saver(workload, place, opened)
+            session.graph = plan.builder.compile(checkpointer=saver)
+            if plan.warm is not None and not workload.asynchronous:
+                session.invoke(plan.warm, {**session.place, **WARM})
+            if workload.kind in READING:
+                session.invoke(plan.given, session.place)
+            return opened.pop_all().close
+
+    async def _begin_async(
+        self, session: Session, place: str, opened: AsyncExitStack
+    ) -> None:
+        maker = getattr(self._api, ASYNC_SAVERS[session.workload.saver])
+        saver = await opened.enter_async_context(maker.from_conn_string(place))
+        await saver.setup()
+        await self._sync_always(session.workload, saver)
+        plan = session.plan
+        session.graph = plan.builder.compile(checkpointer=saver)
+        if plan.warm is not None:
+            await session.ainvoke(plan.warm, {**session.place, **WARM})
+
+    async def _sync_always(self, workload: Workload, saver: Any) -> None:
+        """Make every commit of an asynchronous saver reach the disk."""
 
     def _saver(self, workload: Workload, place: str, opened: ExitStack) -> Any:
         match workload.saver:
@@ -95,6 +109,16 @@ class Library:
                 return None
 
 
+WARM = {"configurable": {"thread_id": "warm"}}
+
+
+def missing(workload: Workload) -> bool:
+    """Whether an optional package that the workload needs is not installed."""
+    needed = {"messages": "langchain_core", "pydantic": "pydantic"}
+    package = needed.get(workload.variant)
+    return package is not None and find_spec(package) is None
+
+
 class Towpath(Library):
     """This library, with what it does when nothing is said."""
 
@@ -103,6 +127,9 @@ class Towpath(Library):
     @property
     def version(self) -> str:
         return __version__
+
+
+WAL, FULL = "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"
 
 
 class Langgraph(Library):
@@ -114,6 +141,11 @@ class Langgraph(Library):
         saver = super()._saver(workload, place, opened)
         if workload.saver == "sqlite":
             saver.setup()
-            saver.conn.execute("PRAGMA journal_mode = WAL")
-            saver.conn.execute("PRAGMA synchronous = FULL")
+            saver.conn.execute(WAL)
+            saver.conn.execute(FULL)
         return saver
+
+    async def _sync_always(self, workload: Workload, saver: Any) -> None:
+        if workload.saver == "sqlite":
+            await saver.conn.execute(WAL)
+            await saver.conn.execute(FULL)

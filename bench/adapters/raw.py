@@ -1,31 +1,46 @@
-"""The same work by hand, without an engine: the price below which nobody gets."""
+"""The same work by hand, without an engine: the price below which nobody gets.
+
+A plain loop isolates nothing, cannot be stopped by a limit and could not resume;
+`floor.py` is the loop that could be called an engine.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import platform
-import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.adapters.base import ANSWER, QUESTION, Job, size
+from bench.adapters.base import Job, said
+from bench.adapters.deeds import traced
 from bench.adapters.graphs import (
     Chat,
+    CountObject,
     add_one,
+    add_one_to_object,
     async_add_one,
     async_weigh,
+    model,
+    state_of,
     talk,
     touch,
     weigh,
 )
-from bench.workloads import LOOP_STEPS, VISITS, WIDE_STEPS, Workload
+from bench.adapters.libraries import missing
+from bench.adapters.logs import Log, NoLog, open_log
+from bench.workloads import (
+    CROWD_TURNS,
+    LOOP_STEPS,
+    READING,
+    VISITS,
+    WIDE_STEPS,
+    Workload,
+)
 
 State = dict[str, Any]
-Keep = Callable[[int, State], object]
 
 
 class Raw:
@@ -41,17 +56,30 @@ class Raw:
         return "pass"
 
     def prepare(self, workload: Workload, folder: Path) -> Job | None:
-        match workload.kind:
-            case "fan" if not workload.asynchronous:
-                pool = ThreadPoolExecutor()
-                return Job(partial(fan, pool, workload.size), pool.shutdown)
-            case "chat":
-                return chatting(workload, folder)
-            case "import":
-                return None
-            case kind:
-                bodies = ASYNC_BODIES if workload.asynchronous else BODIES
-                return Job(partial(bodies[kind], workload.size))
+        if missing(workload):
+            return None
+        if workload.kind == "fan" and not workload.asynchronous:
+            pool = ThreadPoolExecutor()
+            return Job(partial(fan, pool, workload.size), pool.shutdown)
+        if workload.kind in KEEPING:
+            return keeping(workload, folder)
+        if workload.kind == "chain" and workload.variant:
+            return Job(partial(object_chain, workload))
+        bodies = ASYNC_BODIES if workload.asynchronous else BODIES
+        body = bodies.get(workload.kind)
+        return None if body is None else Job(partial(body, workload.size))
+
+
+def keeping(workload: Workload, folder: Path) -> Job:
+    """Make ready what keeps, where the saver keeps it, what each turn said."""
+    log = open_log(workload, folder)
+    run = KEEPING[workload.kind]
+    if workload.kind == "chat" and workload.asynchronous:
+        run = async_chat
+    if workload.kind in READING:
+        chat(workload.size, log)
+    held = partial(held_at_gate, workload.size) if workload.kind == "crowd" else int
+    return Job(partial(run, workload.size, log), log.close, log.stored, held)
 
 
 def chain(size: int) -> object:
@@ -66,6 +94,16 @@ async def async_chain(size: int) -> object:
     for node in nodes:
         state.update(await node(state))
     return state["count"]
+
+
+def object_chain(workload: Workload) -> object:
+    """The state is an object of the class, which checks what it can."""
+    make: Any = state_of(workload.variant)
+    state = make(count=0)
+    assert workload.variant != "dataclass" or isinstance(state, CountObject)
+    for node in [add_one_to_object] * workload.size:
+        state = make(**node(state))
+    return state.count
 
 
 def loop(size: int) -> object:
@@ -124,60 +162,85 @@ def compiling(size: int) -> object:
     return len(edges) + 1
 
 
-def chatting(workload: Workload, folder: Path) -> Job:
-    """A conversation that keeps what each turn said, where the saver keeps it."""
-    if workload.saver == "none":
-        return Job(partial(chat, workload.size, lambda turn, said: None))
-    if workload.saver == "memory":
-        log: list[str] = []
-        return Job(
-            partial(chat, workload.size, lambda turn, said: log.append(packed(said)))
-        )
-    if workload.saver == "postgres":
-        return chatting_with_postgres(workload)
-    database = sqlite3.connect(folder / "log.db", isolation_level=None)
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
-    database.execute("CREATE TABLE log (turn INTEGER PRIMARY KEY, said TEXT)")
-
-    def keep(turn: int, said: State) -> None:
-        # Without a transaction of its own, each statement is one commit.
-        database.execute("INSERT INTO log VALUES (?, ?)", (turn, packed(said)))
-
-    run = partial(chat, workload.size, keep)
-    return Job(run, database.close, partial(size, folder))
+def tokens(size: int) -> object:
+    """The model alone."""
+    return sum(1 for chunk in model().stream("speak") if chunk.content)
 
 
-def chatting_with_postgres(workload: Workload) -> Job:
-    """The same, each turn one statement and one commit of a server."""
-    import psycopg
-
-    from bench.adapters import postgres
-
-    dsn = postgres.server().new_schema()
-    database = psycopg.connect(dsn, autocommit=True)
-    database.execute("CREATE TABLE log (turn BIGINT PRIMARY KEY, said TEXT)")
-
-    def keep(turn: int, said: State) -> None:
-        database.execute("INSERT INTO log VALUES (%s, %s)", (turn, packed(said)))
-
-    run = partial(chat, workload.size, keep)
-    return Job(run, database.close, partial(postgres.stored, dsn))
-
-
-def packed(said: State) -> str:
-    return json.dumps(said)
-
-
-def chat(turns: int, keep: Keep) -> object:
+def chat(turns: int, log: Log) -> object:
     state: Chat = {"messages": [], "turn": 0, "turns": turns}
     while state["turn"] < state["turns"]:
-        said = talk(state)
-        state["messages"] += said["messages"]
-        state["turn"] = said["turn"]
-        keep(said["turn"], said)
-    assert state["messages"][:2] == [QUESTION, ANSWER]
+        take(state, talk(state), log)
     return len(state["messages"])
+
+
+def take(state: Chat, update: State, log: Log) -> None:
+    state["messages"] += update["messages"]
+    state["turn"] = update["turn"]
+    log.keep(update)
+
+
+async def async_chat(
+    turns: int, log: Log, gate: Callable[[], Any] | None = None
+) -> object:
+    state: Chat = {"messages": [], "turn": 0, "turns": turns}
+    while state["turn"] < state["turns"]:
+        if gate is not None and state["turn"] == turns // 2:
+            await gate()
+        turn = state["turn"]
+        take(state, {"messages": said(turn), "turn": turn + 1}, log)
+    return len(state["messages"])
+
+
+async def crowd(size: int, log: Log) -> int:
+    runs = (async_chat(CROWD_TURNS, log) for _ in range(size))
+    return sum(told == 2 * CROWD_TURNS for told in await asyncio.gather(*runs))
+
+
+def held_at_gate(size: int) -> int:
+    async def wait() -> int:
+        opened = asyncio.Event()
+        log = NoLog()
+        with traced() as more:
+            runs = [
+                asyncio.create_task(async_chat(CROWD_TURNS, log, opened.wait))
+                for _ in range(size)
+            ]
+            await asyncio.sleep(0)
+            bytes_each = more() // size
+        opened.set()
+        await asyncio.gather(*runs)
+        return bytes_each
+
+    return asyncio.run(wait())
+
+
+def ask(size: int, log: Log) -> int:
+    """Keep the input, the question, its answer and the end: four commits."""
+    answered = 0
+    for _ in range(size):
+        log.keep({"draft": ""})
+        log.keep({"draft": "a lock and a gate", "question": "a lock and a gate"})
+        log.keep({"resume": "yes"})
+        log.keep({"answer": "yes"})
+        answered += 1
+    return answered
+
+
+def snapshot(size: int, log: Log) -> int:
+    messages: list[Any] = []
+    for update in log.read():
+        messages += update["messages"]
+    return len(messages)
+
+
+def history(size: int, log: Log) -> int:
+    """Have every state there was, each with a list of its own."""
+    states: list[State] = [{"messages": []}, {"messages": [], "turn": 0}]
+    for update in log.read():
+        messages = [*states[-1]["messages"], *update["messages"]]
+        states.append({"messages": messages, "turn": update["turn"]})
+    return len(states)
 
 
 BODIES: dict[str, Callable[[int], object]] = {
@@ -186,9 +249,17 @@ BODIES: dict[str, Callable[[int], object]] = {
     "wide": wide,
     "nested": nested,
     "compile": compiling,
+    "tokens": tokens,
 }
 ASYNC_BODIES: dict[str, Callable[[int], Any]] = {
     "chain": async_chain,
     "loop": async_loop,
     "fan": async_fan,
+}
+KEEPING: dict[str, Callable[[int, Log], Any]] = {
+    "chat": chat,
+    "crowd": crowd,
+    "ask": ask,
+    "snapshot": snapshot,
+    "history": history,
 }

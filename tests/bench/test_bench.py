@@ -34,8 +34,8 @@ def test_a_quick_run_compares_all_contestants(tmp_path):
     assert 0 == done.returncode, done.stderr
     assert "chain-10 " in done.stdout
     (entry,) = json.loads(file.read_text())["workloads"]
-    assert {"towpath", "langgraph", "raw"} == set(entry["contestants"])
-    assert entry["ratio"]["cpu"] > 1
+    assert {"towpath", "langgraph", "floor", "raw"} <= set(entry["contestants"])
+    assert entry["ratio"]["cpu"]["langgraph"] > 1
 
 
 @pytest.mark.slow

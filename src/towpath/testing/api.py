@@ -20,6 +20,7 @@ _HOMES = {
     ),
     "checkpoint.memory": "InMemorySaver",
     "checkpoint.postgres": "PostgresSaver",
+    "checkpoint.postgres.aio": "AsyncPostgresSaver",
     "checkpoint.sqlite": "SqliteSaver",
     "checkpoint.sqlite.aio": "AsyncSqliteSaver",
     "store.memory": "InMemoryStore",
