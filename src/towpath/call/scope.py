@@ -8,8 +8,9 @@ runtimes and ids are made when something asks for them, and not before.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Context, ContextVar, copy_context
+from itertools import count
 from time import monotonic
 from typing import Any
 
@@ -19,6 +20,7 @@ from towpath.constants import (
     CONFIG_KEY_RUNTIME,
     CONFIG_KEY_SEND,
     CONFIG_KEY_TASK_ID,
+    PREVIOUS,
 )
 from towpath.context import RunnableConfig
 from towpath.errors import GraphInterrupt, NoCheckpointerError
@@ -26,6 +28,7 @@ from towpath.kernel.request import Request
 from towpath.plan import Plan
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
+from towpath.step.isolate import isolate
 from towpath.step.tasks import Task, keyed_id, question_id
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
@@ -56,6 +59,8 @@ class RunScope:
     drivers: Any = None
     """Who drives runs inside this one; None: the drivers of the process."""
     trace: Any = None
+    driver: Any = None
+    """Who drives the run, while somebody does."""
 
     def __init__(
         self,
@@ -171,6 +176,11 @@ class TaskContext:
         assert self.question is not None
         return self.question
 
+    def next_mark(self) -> int:
+        """How many tasks this attempt has called before; threads may ask at once."""
+        marks: Iterator[int] = self.__dict__.setdefault("marks", count())
+        return next(marks)
+
     def park(self, question: GraphInterrupt) -> None:
         """Note that a question was asked: it stays asked, whoever catches it."""
         self.question = question
@@ -223,10 +233,17 @@ class TaskContext:
                 store=scope.store,
                 stream_writer=self.write,
                 heartbeat=self.heartbeat,
+                previous=self.previous,
                 execution_info=self.execution_info(),
                 control=scope.req.control,
             )
         return self._runtime
+
+    @property
+    def previous(self) -> Any:
+        """What an entrypoint kept for its next run; a copy of the caller's own."""
+        state = self.scope.req.state
+        return None if state is None else isolate(state.values.get(PREVIOUS))
 
     def execution_info(self) -> ExecutionInfo:
         scope, task = self.scope, self.task
@@ -290,7 +307,7 @@ class TaskContext:
             return self.write
         if what == "error":
             return self.task.failure
-        return self.runtime.previous
+        return self.previous
 
     def warn_swallowed(self) -> None:
         """Name the code that caught a question which has been asked all the same."""
