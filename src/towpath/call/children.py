@@ -8,16 +8,17 @@ that is an `asyncio` future; anywhere else it is one that a thread can wait for.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
+from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
-from towpath.call.scope import TaskContext
 from towpath.errors import ColourError, GraphInterrupt, NodeCancelledError
 from towpath.plan import NodeSpec
 from towpath.step.children import Child
+from towpath.step.tasks import Task
 
 T = TypeVar("T")
 
@@ -33,6 +34,13 @@ class TaskFuture(Future[T]):
         return asyncio.wrap_future(self).__await__()
 
 
+class Caller(Protocol):
+    """The context of a running task that calls others."""
+
+    scope: Any
+    task: Task
+
+
 class Driver(Protocol):
     """What a run's driver offers to the code of its nodes."""
 
@@ -45,32 +53,42 @@ class Driver(Protocol):
     def call(self, child: Child) -> None:
         """Take a call, from any thread."""
 
+    def run_here(self, child: Child) -> None:
+        """Run a child to its end in this thread."""
+
+    def hand_back(self, child: Child) -> None:
+        """Take a child that has run, from any thread."""
+
     def give_up(self, child: Child) -> None:
         """Nobody waits for this child any more."""
 
 
-def call(
-    context: TaskContext,
-    spec: NodeSpec,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> Any:
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def child_of(caller: Caller, spec: NodeSpec, mark: Any, given: Arguments) -> Child:
+    """A call of a task by the task that runs here."""
+    child = Child(spec, caller.task, mark)
+    child.input = given
+    child.ctx, child.caller = copy_context(), caller
+    return child
+
+
+def start(caller: Caller, spec: NodeSpec, mark: Any, given: Arguments) -> Any:
     """Start a task beside the one that runs here; return its future.
 
     Raises:
         NodeCancelledError: the run of this node is over (TP-404).
         AsyncTaskError: the task is async, and the run blocking (TP-603).
     """
-    driver = driver_of(context, spec.name)
+    driver = driver_of(caller, spec.name)
     assert spec.action is not None
     if driver.blocking and spec.action.call is None:
         raise AsyncTaskError(
             f"task `{spec.name}` is async, and this is a blocking run",
             hint="use ainvoke or astream, with an async entrypoint",
         )
-    child = Child(spec, context.task, context.next_mark())
-    child.input = (tuple(args), dict(kwargs))
-    child.ctx, child.caller = copy_context(), context
+    child = child_of(caller, spec, mark, given)
     loop = driver.loop_here()
     future: Any = TaskFuture() if loop is None else loop.create_future()
     if loop is None:
@@ -83,9 +101,43 @@ def call(
     return future
 
 
-def driver_of(context: TaskContext, name: str) -> Driver:
+def step(caller: Caller, spec: NodeSpec, mark: str, given: Arguments) -> Any:
+    """Have a step's result recorded: in a thread, run it here and return that.
+
+    In the driver's loop, and where only that can run it, it is started as a task.
+
+    Raises:
+        NodeCancelledError: the run of this node is over (TP-404).
+        AsyncTaskError: the function is async, and the run blocking (TP-603).
+    """
+    driver = driver_of(caller, spec.name)
+    assert spec.action is not None
+    if driver.loop_here() is not None:
+        return start(caller, spec, mark, given)
+    if spec.action.call is None:
+        return start(caller, spec, mark, given).result()
+    child = child_of(caller, spec, mark, given)
+    child.inline = child.lent = True
+    if caller.scope.req.saver is None and not caller.task.spec.retry:
+        driver.run_here(child)  # nothing would be found again
+        child.done = child.error is None and not child.halted
+    else:
+        answers: SimpleQueue[Child] = SimpleQueue()
+        child.answer = answers.put
+        driver.call(child)
+        answers.get()
+        if not child.settled:  # it may begin
+            driver.run_here(child)
+            driver.hand_back(child)
+            answers.get()
+    if (error := failure(child)) is not None:
+        raise error
+    return child.value
+
+
+def driver_of(caller: Caller, name: str) -> Driver:
     """Who drives the run of this node."""
-    driver: Driver | None = context.scope.driver
+    driver: Driver | None = caller.scope.driver
     if driver is None:
         raise NodeCancelledError(name, f"`{name}` was called by a node that is over")
     return driver

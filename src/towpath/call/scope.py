@@ -14,6 +14,7 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
+from towpath.call.children import start, step
 from towpath.constants import (
     CONF,
     CONFIG_KEY_READ,
@@ -25,9 +26,11 @@ from towpath.constants import (
 from towpath.context import RunnableConfig
 from towpath.errors import GraphInterrupt, NoCheckpointerError
 from towpath.kernel.request import Request
-from towpath.plan import Plan
+from towpath.plan import NOTHING, NodeSpec, Plan
+from towpath.plan.arguments import spread
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
+from towpath.step.children import returned
 from towpath.step.isolate import isolate
 from towpath.step.tasks import Task, keyed_id, question_id
 from towpath.step.writes import fresh_values
@@ -176,10 +179,40 @@ class TaskContext:
         assert self.question is not None
         return self.question
 
-    def next_mark(self) -> int:
-        """How many tasks this attempt has called before; threads may ask at once."""
-        marks: Iterator[int] = self.__dict__.setdefault("marks", count())
-        return next(marks)
+    def call(
+        self, spec: NodeSpec, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Start a task beside this one; return its future.
+
+        Its mark is how many this attempt has called before.
+        """
+        return start(self, spec, self.number(None), (tuple(args), dict(kwargs)))
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any:
+        """Call a function whose result is recorded at once; return that.
+
+        Its mark is its name, and how often this attempt has used that before.
+        """
+        action = spread(function, name, fills=False)
+        spec = NodeSpec(name, action, (), NOTHING, hidden=True, emit=returned)
+        mark = f"step:{self.number(name)}:{name}"
+        return step(self, spec, mark, (tuple(args), dict(kwargs)))
+
+    def number(self, name: str | None) -> int:
+        """How often this attempt has asked for this; threads may ask at once."""
+        counts: dict[str | None, Iterator[int]] = self.__dict__.setdefault("counts", {})
+        return next(counts.setdefault(name, count()))
+
+    @property
+    def idempotency_key(self) -> str:
+        """What stays the same when this runs again, and differs for all else."""
+        return self.task.id
 
     def park(self, question: GraphInterrupt) -> None:
         """Note that a question was asked: it stays asked, whoever catches it."""

@@ -17,7 +17,13 @@ from threading import get_ident
 from time import monotonic
 from typing import Any, Final
 
-from towpath.call.attempt import direct_attempt, entered, is_direct, run_async
+from towpath.call.attempt import (
+    direct_attempt,
+    entered,
+    is_direct,
+    run_async,
+    run_blocking,
+)
 from towpath.call.children import refuse, settle_error, settle_value
 from towpath.call.scope import RunScope, TaskContext
 from towpath.call.threads import Lanes
@@ -272,12 +278,6 @@ class LoopDriver:
         finally:
             self.hand_back(task)
 
-    def hand_back(self, task: Task) -> None:
-        """The asyncio task of a task ends; nobody wants one that was abandoned."""
-        self.running.pop(task, None)
-        if not task.abandoned:
-            self.inbox.put(task)
-
     async def attempt(self, task: Task) -> None:
         if task.timeout is not None:
             task.start_clock(monotonic())
@@ -402,6 +402,21 @@ class LoopDriver:
         if self.in_place is not None and not self.pumping:
             self.in_place.spec.calls = self.pumping = True
             self.pump = self.loop.create_task(self.go_on())
+
+    def run_here(self, child: Child) -> None:
+        """Run a child to its end in this thread, which is not the loop's."""
+        run_blocking(self.scope, child)
+
+    def hand_back(self, task: Task) -> None:
+        """Take a task that has run, from any thread; nobody wants an abandoned one."""
+        if self.loop_here() is None:
+            self.from_thread(self.hand_back, task)
+            return
+        self.running.pop(task, None)
+        if self.ended and isinstance(task, Child):
+            refuse(task)
+        elif not task.abandoned:
+            self.inbox.put(task)
 
     def give_up(self, child: Child) -> None:
         """Nobody awaits this child any more."""

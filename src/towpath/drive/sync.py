@@ -343,6 +343,16 @@ class SyncDriver:
         self.pumping, self.pump = True, Event()
         STOCK.run(partial(self.go_on, self.pump))
 
+    def run_here(self, child: Child) -> None:
+        """Run a child to its end in this thread."""
+        run_blocking(self.scope, child)
+
+    def hand_back(self, child: Child) -> None:
+        """Take a child that has run, from any thread."""
+        self.inbox.put(child)
+        if self.ended:
+            self.end()
+
     def give_up(self, child: Child) -> None:
         """Nothing is to be done: a thread cannot be stopped."""
 
@@ -406,8 +416,8 @@ class SyncDriver:
             with suppress(Empty):
                 items.append(inbox.get_nowait())
         for item in items:
-            if type(item) is Called:
-                refuse(item.child)
+            if isinstance(item, Called | Child):
+                refuse(item.child if isinstance(item, Called) else item)
         items.clear()
 
     # -- storage ------------------------------------------------------------

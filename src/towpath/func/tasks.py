@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from towpath.call.children import TaskFuture, call
+from towpath.call.children import TaskFuture
 from towpath.call.scope import TaskContext
 from towpath.context import current
 from towpath.errors import OutsideNodeError
@@ -21,8 +20,8 @@ from towpath.func.functions import (
 )
 from towpath.graph.identity import identity_of
 from towpath.kernel.settle import cache_ns
-from towpath.plan import NOTHING, Action, NodeSpec
-from towpath.plan.actions import Injected, injected, is_kind
+from towpath.plan import NOTHING, NodeSpec
+from towpath.plan.arguments import spread
 from towpath.step.children import returned
 from towpath.types import CachePolicy, RetryPolicy, TimeoutPolicy
 
@@ -78,7 +77,7 @@ class TaskFunction(Generic[P, T]):
                 hint="call a task in an entrypoint, a node or another task; "
                 f"`{self.spec.name}.func` is the bare function",
             )
-        future: TaskFuture[T] = call(context, self.spec, args, kwargs)
+        future: TaskFuture[T] = context.call(self.spec, args, kwargs)
         return future
 
     def clear_cache(self, cache: Any) -> None:
@@ -90,55 +89,6 @@ class TaskFunction(Generic[P, T]):
         """Async twin of `clear_cache`."""
         if self.cache_policy is not None:
             await cache.aclear([cache_ns(self.spec)])
-
-
-def spread(function: Any, name: str) -> Action:
-    """How to call a function with the arguments that a task was given."""
-    names, fills = injections(function)
-    call = Spread(function, names)
-    if is_kind(function, inspect.iscoroutinefunction):
-        return Action(name, None, call, fills, target=function)
-    return Action(name, call, None, fills, target=function)
-
-
-class Spread:
-    """Calls a function with `(args, kwargs)`; the caller's own come first."""
-
-    __slots__ = ("function", "names")
-
-    def __init__(self, function: Any, names: Sequence[str]) -> None:
-        self.function = function
-        self.names = names
-
-    def __call__(
-        self, given: tuple[tuple[Any, ...], Mapping[str, Any]], **filled: Any
-    ) -> Any:
-        args, kwargs = given
-        if filled:
-            taken = self.names[: len(args)]
-            filled = {n: v for n, v in filled.items() if n not in taken}
-            kwargs = {**filled, **kwargs}
-        return self.function(*args, **kwargs)
-
-
-def injections(
-    function: Any,
-) -> tuple[tuple[str, ...], tuple[tuple[str, Injected], ...]]:
-    """A function's positional parameters, and those that the engine fills."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return (), ()  # builtins and C callables
-    positional = [
-        p.name
-        for p in parameters
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    by_keyword = (
-        p for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
-    )
-    found = [(p.name, injected(p)) for p in by_keyword]
-    return tuple(positional), tuple((n, what) for n, what in found if what)
 
 
 @overload
