@@ -500,3 +500,130 @@ def test_state_of_a_paused_workflow_can_be_edited_and_goes_on(invoke: Any) -> No
     invoke(flow, 3, THREAD)
     assert [3, "c", "edited"] == invoke(flow, Command(resume="c"), THREAD)
     assert {"work": 3} == calls
+
+
+class Gates:
+    """Lets threads go on in an order that differs from run to run."""
+
+    def __init__(self, *order: int) -> None:
+        self.order = list(order)
+        self.turn = threading.Condition()
+
+    def wait(self, n: int) -> None:
+        with self.turn:
+            assert self.turn.wait_for(lambda: self.order[0] == n, 10)
+
+    def next(self) -> None:
+        with self.turn:
+            self.order.pop(0)
+            self.turn.notify_all()
+
+
+def test_calls_from_threads_get_their_own_results_in_any_order(invoke: Any) -> None:
+    calls = Calls()
+    work = calls.task("work", lambda n: n)
+    saver = InMemorySaver()
+
+    def made(*order: int) -> Any:
+        gates = Gates(*order)
+
+        def one(n: int) -> Any:
+            gates.wait(n)
+            future = work(n)
+            gates.next()
+            return future.result()
+
+        @entrypoint(checkpointer=saver)
+        def flow(_: Any) -> Any:
+            with ThreadPoolExecutor() as pool:
+                found = list(pool.map(one, range(3)))
+            return [found, interrupt("?")]
+
+        return flow
+
+    invoke(made(0, 1, 2), 0, THREAD)
+    done = invoke(made(2, 0, 1), Command(resume=1), THREAD)
+
+    assert [[0, 1, 2], 1] == done
+    assert {"work": 3} == calls
+
+
+def test_calls_from_asyncio_tasks_get_their_own_results_in_any_order() -> None:
+    calls = Calls()
+    work = calls.task("work", lambda n: n)
+    saver = InMemorySaver()
+
+    def made(*order: int) -> Any:
+        async def one(n: int) -> Any:
+            for _ in range(order[n]):
+                await asyncio.sleep(0)
+            return await work(n)
+
+        @entrypoint(checkpointer=saver)
+        async def flow(_: Any) -> Any:
+            found = await asyncio.gather(*map(one, range(3)))
+            return [found, interrupt("?")]
+
+        return flow
+
+    asyncio.run(made(0, 3, 6).ainvoke(0, THREAD))
+    done = asyncio.run(made(6, 3, 0).ainvoke(Command(resume=1), THREAD))
+
+    assert [[0, 1, 2], 1] == done
+    assert {"work": 3} == calls
+
+
+def test_arguments_that_cannot_be_written_down_are_told_apart_by_order(
+    invoke: Any,
+) -> None:
+    work = task(name="work")(lambda lock: type(lock).__name__)
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(_: Any) -> Any:
+        with ThreadPoolExecutor() as pool:
+            return pool.submit(lambda: work(threading.Lock()).result()).result()
+
+    assert "lock" == invoke(flow, 0, THREAD)
+
+
+def test_question_of_a_nested_workflow_does_not_repeat_its_tasks(invoke: Any) -> None:
+    calls = Calls()
+    work = calls.task("work", lambda n: n)
+
+    @entrypoint()
+    def inner(n: int) -> Any:
+        return [work(n).result(), interrupt("inner?")]
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def outer(n: int) -> Any:
+        return [work(n + 1).result(), inner.invoke(n)]
+
+    asked = invoke(outer, 1, THREAD)["__interrupt__"]
+
+    assert ["inner?"] == [question.value for question in asked]
+    assert [2, [1, "x"]] == invoke(outer, Command(resume="x"), THREAD)
+    assert {"work": 2} == calls
+
+
+def test_edit_of_a_paused_graph_keeps_what_its_tasks_returned(invoke: Any) -> None:
+    class State(TypedDict, total=False):
+        n: int
+        found: list[Any]
+
+    calls = Calls()
+    work = calls.task("work", lambda: "done")
+
+    def node(state: State) -> Any:
+        return {"found": [work().result(), interrupt("?"), state["n"]]}
+
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    invoke(graph, {"n": 1}, THREAD)
+    graph.update_state(THREAD, {"n": 2})
+
+    done = invoke(graph, Command(resume="x"), THREAD)
+
+    assert ["done", "x", 2] == done["found"]
+    assert {"work": 1} == calls

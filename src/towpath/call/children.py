@@ -12,11 +12,13 @@ from collections.abc import Generator
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
+from hashlib import blake2b
 from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from towpath.errors import ColourError, GraphInterrupt, NodeCancelledError
 from towpath.plan import NodeSpec
+from towpath.policies import default_cache_key
 from towpath.step.children import Child
 from towpath.step.tasks import Task
 
@@ -50,6 +52,9 @@ class Driver(Protocol):
     def loop_here(self) -> asyncio.AbstractEventLoop | None:
         """The driver's loop, if that is what runs this thread."""
 
+    def in_line(self, task: Task) -> bool:
+        """Whether this is the thread or asyncio task that runs a task's own code."""
+
     def call(self, child: Child) -> None:
         """Take a call, from any thread."""
 
@@ -64,6 +69,23 @@ class Driver(Protocol):
 
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def in_line(caller: Caller) -> bool:
+    """Whether a call is made by a task's own line of code."""
+    driver: Driver | None = caller.scope.driver
+    return driver is None or driver.in_line(caller.task)
+
+
+def digest_of(given: Arguments) -> str:
+    """What tells these arguments from others; "?" of what cannot be written down."""
+    args, kwargs = given
+    try:
+        key = default_cache_key(*args, **kwargs)
+    except Exception:  # users' objects may refuse
+        return "?"
+    assert isinstance(key, bytes)
+    return blake2b(key, digest_size=12).hexdigest()
 
 
 def child_of(caller: Caller, spec: NodeSpec, mark: Any, given: Arguments) -> Child:

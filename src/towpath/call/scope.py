@@ -14,7 +14,7 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
-from towpath.call.children import start, step
+from towpath.call.children import Arguments, digest_of, in_line, start, step
 from towpath.constants import (
     CONF,
     CONFIG_KEY_READ,
@@ -182,11 +182,9 @@ class TaskContext:
     def call(
         self, spec: NodeSpec, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        """Start a task beside this one; return its future.
-
-        Its mark is how many this attempt has called before.
-        """
-        return start(self, spec, self.number(None), (tuple(args), dict(kwargs)))
+        """Start a task beside this one; return its future."""
+        given = (tuple(args), dict(kwargs))
+        return start(self, spec, self.mark("", given), given)
 
     def step(
         self,
@@ -195,18 +193,27 @@ class TaskContext:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
     ) -> Any:
-        """Call a function whose result is recorded at once; return that.
-
-        Its mark is its name, and how often this attempt has used that before.
-        """
+        """Call a function whose result is recorded at once; return that."""
         action = spread(function, name, fills=False)
         spec = NodeSpec(name, action, (), NOTHING, hidden=True, emit=returned)
-        mark = f"step:{self.number(name)}:{name}"
-        return step(self, spec, mark, (tuple(args), dict(kwargs)))
+        given = (tuple(args), dict(kwargs))
+        return step(self, spec, f"step:{self.mark(name, given)}:{name}", given)
 
-    def number(self, name: str | None) -> int:
+    def mark(self, kind: str, given: Arguments) -> int | str:
+        """What tells a call from this attempt's others, in every attempt.
+
+        In the task's own line of code that is how many of its kind came before.
+        In threads and asyncio tasks that it started, what comes before what is
+        chance, so it is what the call was given, as far as that can be told.
+        """
+        if in_line(self):
+            return self.number(kind)
+        digest = digest_of(given)
+        return f"{digest}:{self.number(f'{kind}:{digest}')}"
+
+    def number(self, name: str) -> int:
         """How often this attempt has asked for this; threads may ask at once."""
-        counts: dict[str | None, Iterator[int]] = self.__dict__.setdefault("counts", {})
+        counts: dict[str, Iterator[int]] = self.__dict__.setdefault("counts", {})
         return next(counts.setdefault(name, count()))
 
     @property

@@ -76,6 +76,7 @@ class LoopDriver:
     # Class attributes are the defaults: tasks of most runs call no others.
     ended = False
     in_place: Task | None = None
+    own: asyncio.Task[Any] | None = None
     pump: asyncio.Task[None] | None = None
     pumping = False
     left: Any = None
@@ -221,6 +222,7 @@ class LoopDriver:
             return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and not self.pumping and runs_here(self.scope, tasks[0]):
             task = self.in_place = tasks[0]
+            self.own = asyncio.current_task()  # a stream may be read by several
             await self.here(task)
             self.in_place = None
             if self.pump is None:
@@ -291,6 +293,7 @@ class LoopDriver:
         future: asyncio.Future[Any] = self.loop.create_future()
 
         def work() -> None:
+            task.line = get_ident()
             try:
                 value = job()
             except BaseException as error:
@@ -371,6 +374,12 @@ class LoopDriver:
             return None
         return here if here is self.loop else None
 
+    def in_line(self, task: Task) -> bool:
+        """Whether this is the thread or asyncio task that runs a task's own code."""
+        if self.loop_here() is None:
+            return get_ident() == task.line
+        return asyncio.current_task() is self.running.get(task, self.own)
+
     def call(self, child: Child) -> None:
         """Take a call of a running task, from the loop or from any thread."""
         if self.loop_here() is not None:
@@ -405,6 +414,7 @@ class LoopDriver:
 
     def run_here(self, child: Child) -> None:
         """Run a child to its end in this thread, which is not the loop's."""
+        child.line = get_ident()
         run_blocking(self.scope, child)
 
     def hand_back(self, task: Task) -> None:

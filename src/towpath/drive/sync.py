@@ -125,6 +125,7 @@ class SyncDriver:
     # Class attributes are the defaults: tasks of most runs call no others.
     ended = False
     here: Task | None = None
+    thread = 0
     pump: Event | None = None
     pumping = False
     left: Any = None
@@ -236,6 +237,7 @@ class SyncDriver:
         if len(tasks) == 1 and not self.pumping and runs_here(scope, tasks[0]):
             task = self.here = tasks[0]
             self.turn.append(task)
+            self.thread = get_ident()  # a stream may be read by one after the other
             run_blocking(scope, task)
             self.here = None
             try:
@@ -255,6 +257,7 @@ class SyncDriver:
         if task.timeout is not None:
             task.start_clock(monotonic())
             self.inbox.put(WOKEN)
+        task.line = get_ident()
         try:
             run_blocking(self.scope, task)
         except BaseException as error:  # a fault of ours must not hang the run
@@ -316,6 +319,10 @@ class SyncDriver:
     def loop_here(self) -> None:
         """There is no loop of the driver's."""
 
+    def in_line(self, task: Task) -> bool:
+        """Whether this is the thread that runs a task's own code."""
+        return get_ident() == (task.line or self.thread)
+
     def call(self, child: Child) -> None:
         """Take a call of a running task, from any thread.
 
@@ -345,6 +352,7 @@ class SyncDriver:
 
     def run_here(self, child: Child) -> None:
         """Run a child to its end in this thread."""
+        child.line = get_ident()
         run_blocking(self.scope, child)
 
     def hand_back(self, child: Child) -> None:

@@ -73,6 +73,8 @@ class Task:
     """Where its writes fold, if not where its own path says."""
     ctx: Any = None
     """The contextvars it runs with, if not those of the run."""
+    line: int | None = None
+    """The thread that its code runs in, where it is not the driver's."""
     lent = False
     """Whether it has called others, and does not count for the run's width."""
 
