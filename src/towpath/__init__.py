@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from towpath.checkpoint.sqlite import SqliteSaver
     from towpath.config import get_config, get_store, get_stream_writer
     from towpath.constants import END, START
+    from towpath.func import entrypoint, task
     from towpath.graph.state import CompiledStateGraph, StateGraph
     from towpath.migration import Migration
     from towpath.runtime import Runtime, get_runtime
@@ -38,6 +39,8 @@ HOMES = {
     "get_stream_writer": "config",
     "END": "constants",
     "START": "constants",
+    "entrypoint": "func",
+    "task": "func",
     "CompiledStateGraph": "graph.state",
     "StateGraph": "graph.state",
     "Runtime": "runtime",
@@ -70,11 +73,13 @@ __all__ = (
     "StateGraph",
     "TimeoutPolicy",
     "__version__",
+    "entrypoint",
     "get_config",
     "get_runtime",
     "get_store",
     "get_stream_writer",
     "interrupt",
+    "task",
 )
 
 

@@ -7,6 +7,7 @@ nothing of the engine: `Ambient` says what the engine must offer.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
@@ -50,6 +51,19 @@ class Ambient(Protocol):
         Raises:
             GraphInterrupt: no answer has come yet.
         """
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any:
+        """Call a function whose result is recorded at once; return that."""
+
+    @property
+    def idempotency_key(self) -> str:
+        """What stays the same when this runs again, and differs for all else."""
 
     @property
     def config(self) -> RunnableConfig:

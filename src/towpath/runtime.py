@@ -162,6 +162,40 @@ class Runtime(Generic[ContextT]):
     control: RunControl | None = None
     """The handle by which the run can be asked to stop."""
 
+    def step(
+        self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Call a function and return its result, which is recorded at once.
+
+        When the node runs again, after a question, in another attempt or another
+        process, the recorded result is returned and nothing is called. Steps are
+        told apart by name, those of one name by their order. In an async node the
+        result must be awaited, whatever the function is. Without a checkpointer
+        the function is only called.
+
+        What crashes while it runs is run again: `idempotency_key` tells whoever it
+        talks to that it is the same. (Steps of this kind are those of DBOS and
+        Restate.)
+
+        Raises:
+            OutsideNodeError: no node is running here (TP-604).
+            AsyncTaskError: the function is async, and the run blocking (TP-603).
+            Exception: what the function raised.
+        """
+        return ambient("runtime.step").step(name, function, args, kwargs)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key of the step, task or node that runs here.
+
+        It is the same whenever that runs again, and no other has it: hand it to
+        services that take one, so that what is repeated has no effect twice.
+
+        Raises:
+            OutsideNodeError: no node is running here (TP-604).
+        """
+        return ambient("runtime.idempotency_key").idempotency_key
+
     @property
     def drain_requested(self) -> bool:
         """Whether the run was asked to stop."""

@@ -29,6 +29,7 @@ from towpath.errors import (
     ParentCommand,
 )
 from towpath.plan import Action, Scratchpad, View, action_of
+from towpath.step.children import Child
 from towpath.step.prepare import read
 from towpath.step.project import update_of
 from towpath.step.tasks import Task, Write
@@ -193,7 +194,11 @@ def node_call(
     try:
         output = yield call
     except ParentCommand as error:
+        if isinstance(task, Child):
+            raise
         output = for_here(scope, error)
+    if isinstance(task, Child):
+        return output  # whatever it is: it goes back to the caller
     if type(output) not in PLAIN and is_runnable(output):
         output = yield Call(action_of(output, task.name), task.input, context)
     if watch is not None:
@@ -288,7 +293,7 @@ def annotate(task: Task, error: BaseException) -> None:
 
 def entered(scope: RunScope, context: TaskContext) -> Context:
     """A context of this attempt's own, with the task set in it."""
-    base = scope.base
+    base = context.task.ctx or scope.base
     ctx = copy_context() if base is None else base.copy()
     ctx.run(current.set, context)
     return ctx

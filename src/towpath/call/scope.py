@@ -8,11 +8,13 @@ runtimes and ids are made when something asks for them, and not before.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Context, ContextVar, copy_context
+from itertools import count
 from time import monotonic
 from typing import Any
 
+from towpath.call.children import Arguments, digest_of, in_line, start, step
 from towpath.constants import (
     CONF,
     CONFIG_KEY_READ,
@@ -20,14 +22,18 @@ from towpath.constants import (
     CONFIG_KEY_RUNTIME,
     CONFIG_KEY_SEND,
     CONFIG_KEY_TASK_ID,
+    PREVIOUS,
     PUSH,
 )
 from towpath.context import RunnableConfig
 from towpath.errors import GraphInterrupt, NoCheckpointerError
 from towpath.kernel.request import Request
-from towpath.plan import Plan, Scratchpad
+from towpath.plan import NOTHING, NodeSpec, Plan, Scratchpad
+from towpath.plan.arguments import spread
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
+from towpath.step.children import returned
+from towpath.step.isolate import isolate
 from towpath.step.prepare import read
 from towpath.step.tasks import Task, keyed_id, question_id
 from towpath.step.writes import fresh_values
@@ -59,6 +65,8 @@ class RunScope:
     drivers: Any = None
     """Who drives runs inside this one; None: the drivers of the process."""
     trace: Any = None
+    driver: Any = None
+    """Who drives the run, while somebody does."""
 
     def __init__(
         self,
@@ -174,6 +182,48 @@ class TaskContext:
         assert self.question is not None
         return self.question
 
+    def call(
+        self, spec: NodeSpec, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Start a task beside this one; return its future."""
+        given = (tuple(args), dict(kwargs))
+        return start(self, spec, self.mark("", given), given)
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any:
+        """Call a function whose result is recorded at once; return that."""
+        action = spread(function, name, fills=False)
+        spec = NodeSpec(name, action, (), NOTHING, hidden=True, emit=returned)
+        given = (tuple(args), dict(kwargs))
+        return step(self, spec, f"step:{self.mark(name, given)}:{name}", given)
+
+    def mark(self, kind: str, given: Arguments) -> int | str:
+        """What tells a call from this attempt's others, in every attempt.
+
+        In the task's own line of code that is how many of its kind came before.
+        In threads and asyncio tasks that it started, what comes before what is
+        chance, so it is what the call was given, as far as that can be told.
+        """
+        if in_line(self):
+            return self.number(kind)
+        digest = digest_of(given)
+        return f"{digest}:{self.number(f'{kind}:{digest}')}"
+
+    def number(self, name: str) -> int:
+        """How often this attempt has asked for this; threads may ask at once."""
+        counts: dict[str, Iterator[int]] = self.__dict__.setdefault("counts", {})
+        return next(counts.setdefault(name, count()))
+
+    @property
+    def idempotency_key(self) -> str:
+        """What stays the same when this runs again, and differs for all else."""
+        return self.task.id
+
     def park(self, question: GraphInterrupt) -> None:
         """Note that a question was asked: it stays asked, whoever catches it."""
         self.question = question
@@ -233,10 +283,17 @@ class TaskContext:
                 store=scope.store,
                 stream_writer=self.write,
                 heartbeat=self.heartbeat,
+                previous=self.previous,
                 execution_info=self.execution_info(),
                 control=scope.req.control,
             )
         return self._runtime
+
+    @property
+    def previous(self) -> Any:
+        """What an entrypoint kept for its next run; a copy of the caller's own."""
+        state = self.scope.req.state
+        return None if state is None else isolate(state.values.get(PREVIOUS))
 
     def execution_info(self) -> ExecutionInfo:
         scope, task = self.scope, self.task
@@ -302,7 +359,7 @@ class TaskContext:
             return self.write
         if what == "error":
             return self.task.failure
-        return self.runtime.previous
+        return self.previous
 
     def warn_swallowed(self) -> None:
         """Name the code that caught a question which has been asked all the same."""

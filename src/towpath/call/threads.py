@@ -128,10 +128,10 @@ class Lanes:
             job = self.take()
 
     def take(self, woken: int = 0) -> Job | None:
-        """The next job; None, and the lane is free, when there is none."""
+        """The next job; None, and the lane is free, when there is none for it."""
         with self.lock:
             self.called -= woken
-            if self.waiting:
+            if self.waiting and self.busy <= self.width:
                 return self.waiting.popleft()[1]
             self.busy -= 1
             return None

@@ -67,8 +67,10 @@ def is_inline(saver: Any) -> bool:
 
 def runs_here(scope: RunScope, task: Task) -> bool:
     """Whether a lone task may run in place: nothing has to happen beside it."""
+    if type(task) is not Task:
+        return False  # its parent goes on beside it
     if scope.alone and task.timeout is None:
-        return True
+        return not (task.spec.calls and scope.heard)
     spec = task.spec
     return spec.action is None and not spec.branches
 

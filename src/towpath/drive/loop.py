@@ -17,12 +17,18 @@ from threading import get_ident
 from time import monotonic
 from typing import Any, Final
 
-from towpath.call.attempt import direct_attempt, entered, is_direct, run_async
+from towpath.call.attempt import (
+    direct_attempt,
+    entered,
+    is_direct,
+    run_async,
+    run_blocking,
+)
+from towpath.call.children import refuse, settle_error, settle_value
 from towpath.call.scope import RunScope, TaskContext
 from towpath.call.threads import Lanes
 from towpath.drive.common import (
     AGAIN,
-    BACKLOG,
     WOKEN,
     Deadlines,
     conclusion,
@@ -35,8 +41,10 @@ from towpath.drive.common import (
     staged,
     stamp,
 )
+from towpath.drive.queues import Backlog, Inbox
 from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
+    Called,
     Cancelled,
     Closed,
     Fetch,
@@ -54,73 +62,26 @@ from towpath.kernel.commands import (
     Wait,
 )
 from towpath.kernel.request import Chunk
+from towpath.step.children import Child
 from towpath.step.tasks import Task
 
 
-class Backlog:
-    """Saver calls left behind a run, awaited in order by one asyncio task."""
-
-    def __init__(self) -> None:
-        self.calls: asyncio.Queue[Callable[[], Awaitable[Any]]] = asyncio.Queue(BACKLOG)
-        self.error: BaseException | None = None
-        self.loop = asyncio.get_running_loop()
-        self.task = self.loop.create_task(self.work())
-
-    async def submit(self, call: Callable[[], Awaitable[Any]]) -> None:
-        self.check()
-        await self.calls.put(call)
-
-    async def work(self) -> None:
-        while True:
-            call = await self.calls.get()
-            try:
-                if self.error is None:
-                    await call()
-            except BaseException as error:
-                self.error = error
-            self.calls.task_done()
-
-    async def flush(self) -> None:
-        await self.calls.join()
-        self.check()
-
-    def flush_from_thread(self) -> None:
-        """Wait in another thread until everything is stored."""
-        asyncio.run_coroutine_threadsafe(self.flush(), self.loop).result()
-
-    def check(self) -> None:
-        # Kept: what comes after a checkpoint that is not there has no ground.
-        if self.error is not None:
-            raise self.error
-
-
-class Inbox:
-    """What came in; an `asyncio.Queue` costs more than the rest of a short task."""
-
-    __slots__ = ("items", "reader")
-
-    def __init__(self) -> None:
-        self.items: deque[Any] = deque()
-        self.reader: asyncio.Future[None] | None = None
-
-    def put(self, item: Any) -> None:
-        """Take an item, in the loop."""
-        self.items.append(item)
-        if self.reader is not None and not self.reader.done():
-            self.reader.set_result(None)
-
-    async def filled(self) -> None:
-        """Wait until there is an item; the driver is the only one who waits."""
-        if not self.items:
-            self.reader = asyncio.get_running_loop().create_future()
-            try:
-                await self.reader
-            finally:
-                self.reader = None
-
-
 class LoopDriver:
-    """Obeys one program in the running event loop."""
+    """Obeys one program in the running event loop.
+
+    `in_place` is the task that is awaited in place, whose calls `pump` sees to
+    while it is; `left` is what that leaves to obey.
+    """
+
+    # Class attributes are the defaults: tasks of most runs call no others.
+    ended = False
+    in_place: Task | None = None
+    own: asyncio.Task[Any] | None = None
+    pump: asyncio.Task[None] | None = None
+    pumping = False
+    left: Any = None
+    fault: BaseException | None = None
+    widened: frozenset[Task] = frozenset()
 
     def __init__(self, scope: RunScope) -> None:
         self.scope = scope
@@ -163,6 +124,8 @@ class LoopDriver:
     ) -> AsyncGenerator[Chunk, None]:
         """Obey a program; yield chunks as they come; leave the end in `outcome`."""
         outbox = self.outbox
+        self.program = program
+        self.scope.driver = self
         self.scope.begin()
         try:
             command = next(program)
@@ -189,6 +152,7 @@ class LoopDriver:
                 yield chunk
             raise
         finally:
+            self.end()
             if self.own_backlog:
                 self.scope.backlog.task.cancel()
 
@@ -243,9 +207,11 @@ class LoopDriver:
 
     # -- tasks --------------------------------------------------------------
 
-    async def launch(self, command: Launch) -> Sequence[Any]:
+    async def launch(self, command: Launch) -> Any:
         """Await a lone task here; make asyncio tasks of several."""
         tasks = command.tasks
+        if self.left is not None:
+            return await self.resumed()
         if self.scope.outer is not None:
             if self.scope.heard:
                 # Whoever listens further up gets what was told before more happens.
@@ -254,9 +220,16 @@ class LoopDriver:
                 self.cancelled = NodeCancelledError(self.scope.plan.name)
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)
-        if len(tasks) == 1 and runs_here(self.scope, tasks[0]):
-            return (await self.here(tasks[0]),)
-        self.deadlines.begin_step()
+        if len(tasks) == 1 and not self.pumping and runs_here(self.scope, tasks[0]):
+            task = self.in_place = tasks[0]
+            self.own = asyncio.current_task()  # a stream may be read by several
+            await self.here(task)
+            self.in_place = None
+            if self.pump is None:
+                return (task,)
+            return await self.joined(task)
+        if type(tasks[0]) is Task:
+            self.deadlines.begin_step()
         width = self.scope.config.get("max_concurrency")
         if width and self.gate is None:
             self.gate = asyncio.Semaphore(width)
@@ -295,18 +268,17 @@ class LoopDriver:
             if self.gate is None:
                 await self.attempt(task)
             else:
-                async with self.gate:
+                await self.gate.acquire()
+                try:
                     await self.attempt(task)
+                finally:
+                    if not task.lent:
+                        self.gate.release()
+                    task.lent = False
         except asyncio.CancelledError as error:
             task.error = task.error or error
         finally:
             self.hand_back(task)
-
-    def hand_back(self, task: Task) -> None:
-        """The asyncio task of a task ends; nobody wants one that was abandoned."""
-        self.running.pop(task, None)
-        if not task.abandoned:
-            self.inbox.put(task)
 
     async def attempt(self, task: Task) -> None:
         if task.timeout is not None:
@@ -321,6 +293,7 @@ class LoopDriver:
         future: asyncio.Future[Any] = self.loop.create_future()
 
         def work() -> None:
+            task.line = get_ident()
             try:
                 value = job()
             except BaseException as error:
@@ -334,6 +307,9 @@ class LoopDriver:
             return await future
         finally:
             self.hopping.discard(task)
+            if task in self.widened:
+                self.widened -= {task}
+                self.lanes.narrow()
 
     def from_thread(self, call: Callable[..., None], *args: Any) -> None:
         """Have the loop make a call; a loop that has ended wants no result."""
@@ -381,10 +357,137 @@ class LoopDriver:
                     async with asyncio.timeout(seconds):
                         await self.inbox.filled()
         self.collect()
-        if self.outbox or not self.events:
+        if (self.outbox and not self.pumping) or not self.events:
             return AGAIN
         events, self.events = self.events, []
         return events
+
+    # -- tasks that call others ---------------------------------------------
+
+    blocking = False
+
+    def loop_here(self) -> asyncio.AbstractEventLoop | None:
+        """The loop, if that is what runs this thread."""
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            return None
+        return here if here is self.loop else None
+
+    def in_line(self, task: Task) -> bool:
+        """Whether this is the thread or asyncio task that runs a task's own code."""
+        if self.loop_here() is None:
+            return get_ident() == task.line
+        return asyncio.current_task() is self.running.get(task, self.own)
+
+    def call(self, child: Child) -> None:
+        """Take a call of a running task, from the loop or from any thread."""
+        if self.loop_here() is not None:
+            self.called(child)
+            return
+        try:
+            self.loop.call_soon_threadsafe(self.called, child)
+        except RuntimeError:  # the loop has ended
+            refuse(child)
+
+    def called(self, child: Child) -> None:
+        """Take a call, in the loop.
+
+        A task that has called others no longer counts for the run's width, or
+        those that wait could keep those that they wait for from beginning.
+        """
+        if self.ended:
+            refuse(child)
+            return
+        parent = child.parent
+        if not parent.lent and parent in self.running and self.gate is not None:
+            parent.lent = True
+            self.gate.release()
+        if parent in self.hopping and parent not in self.widened:
+            assert self.lanes is not None
+            self.widened |= {parent}
+            self.lanes.widen()
+        self.inbox.put(Called(child))
+        if self.in_place is not None and not self.pumping:
+            self.in_place.spec.calls = self.pumping = True
+            self.pump = self.loop.create_task(self.go_on())
+
+    def run_here(self, child: Child) -> None:
+        """Run a child to its end in this thread, which is not the loop's."""
+        child.line = get_ident()
+        run_blocking(self.scope, child)
+
+    def hand_back(self, task: Task) -> None:
+        """Take a task that has run, from any thread; nobody wants an abandoned one."""
+        if self.loop_here() is None:
+            self.from_thread(self.hand_back, task)
+            return
+        self.running.pop(task, None)
+        if self.ended and isinstance(task, Child):
+            refuse(task)
+        elif not task.abandoned:
+            self.inbox.put(task)
+
+    def give_up(self, child: Child) -> None:
+        """Nobody awaits this child any more."""
+        job = self.running.get(child)
+        if job is not None and child not in self.hopping:
+            job.cancel()
+
+    async def go_on(self) -> None:
+        """Obey the program while a task that called others is awaited in place.
+
+        As in the blocking driver, it ends when that task is back with the driver.
+        """
+        program = self.program
+        try:
+            command = program.send(())
+            while type(command) is not Wait or self.in_place is not None:
+                try:
+                    reply = await self.obey(command)
+                except BaseException as error:
+                    command = program.throw(error)
+                else:
+                    if reply is not AGAIN:
+                        command = program.send(reply)
+        except BaseException as error:
+            self.fault = error
+        else:
+            self.left = command
+
+    async def joined(self, task: Task) -> Any:
+        """Take the program back from the asyncio task that went on with it."""
+        assert self.pump is not None
+        self.inbox.put(WOKEN)
+        torn: BaseException | None = None
+        while not self.pump.done():
+            try:
+                await asyncio.wait([self.pump])
+            except asyncio.CancelledError as error:
+                torn = error
+        self.pump, self.pumping = None, False
+        self.collect()  # what it called comes before its end
+        self.events.append(task)
+        if self.fault is not None:
+            raise self.fault
+        if torn is not None:
+            raise torn
+        return await self.resumed()
+
+    async def resumed(self) -> Any:
+        """Obey the wait at which the program was left."""
+        reply = await self.wait(self.left)
+        if reply is not AGAIN:
+            self.left = None
+        return reply
+
+    def end(self) -> None:
+        """The run is over: answer the calls that nobody is going to see to."""
+        self.ended = True
+        self.scope.driver = None
+        for item in (*self.inbox.items, *self.events):
+            if type(item) is Called:
+                refuse(item.child)
 
     # -- storage ------------------------------------------------------------
 
@@ -499,19 +602,3 @@ ORDERS: Final[dict[type, Callable[[LoopDriver, Any], Awaitable[Any]]]] = {
     Recall: LoopDriver.recall,
     Remember: LoopDriver.remember,
 }
-
-
-def settle_value(future: asyncio.Future[Any], value: Any) -> None:
-    if not future.done():
-        future.set_result(value)
-
-
-def settle_error(future: asyncio.Future[Any], error: BaseException) -> None:
-    if future.done():
-        return
-    if isinstance(error, StopIteration):
-        # A future refuses StopIteration; say what happened instead.
-        wrapped = RuntimeError("a node raised StopIteration")
-        wrapped.__cause__ = error
-        error = wrapped
-    future.set_exception(error)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from threading import Condition, get_ident
+from threading import Condition, Event, Lock, get_ident
 from time import monotonic, sleep
 from typing import Any, Final
 
 from towpath.call.attempt import run_blocking
+from towpath.call.children import refuse
 from towpath.call.scope import RunScope
 from towpath.call.threads import STOCK, Lanes
 from towpath.drive.common import (
@@ -35,6 +37,7 @@ from towpath.drive.common import (
 )
 from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
+    Called,
     Cancelled,
     Closed,
     Fetch,
@@ -52,7 +55,11 @@ from towpath.kernel.commands import (
     Wait,
 )
 from towpath.kernel.request import Chunk
+from towpath.step.children import Child
 from towpath.step.tasks import Task
+
+CALLING: Final = Lock()
+"""Held while a task's call is taken in: several threads of one may call."""
 
 
 class Backlog:
@@ -108,7 +115,21 @@ class Backlog:
 
 
 class SyncDriver:
-    """Obeys one program in the caller's thread."""
+    """Obeys one program in the caller's thread.
+
+    `here` is the task that runs in place. When it calls others, whoever takes the
+    `turn` obeys the program meanwhile; `pump` is set when that is over, and `left`
+    what it left to obey.
+    """
+
+    # Class attributes are the defaults: tasks of most runs call no others.
+    ended = False
+    here: Task | None = None
+    thread = 0
+    pump: Event | None = None
+    pumping = False
+    left: Any = None
+    fault: BaseException | None = None
 
     def __init__(self, scope: RunScope) -> None:
         self.scope = scope
@@ -118,6 +139,7 @@ class SyncDriver:
         self.cancelled: BaseException | None = None
         self.deadlines = Deadlines(scope.req.step_timeout)
         self.events: list[Any] = []
+        self.turn: list[Task] = []
 
     def emit(self, chunk: Chunk) -> None:
         """Take a chunk from any thread."""
@@ -138,6 +160,8 @@ class SyncDriver:
     def stream(self, program: Program[Any]) -> Generator[Chunk, None, Any]:
         """Obey a program; yield chunks as they come, return what it returns."""
         outbox, live = self.outbox, self.scope.live
+        self.program = program
+        self.scope.driver = self
         self.scope.begin()
         try:
             command = next(program)
@@ -161,6 +185,8 @@ class SyncDriver:
         except Exception:
             yield from self.rest()
             raise
+        finally:
+            self.end()
 
     def rest(self) -> Generator[Chunk, None, None]:
         """The chunks that are left when the program has ended."""
@@ -199,16 +225,28 @@ class SyncDriver:
 
     # -- tasks --------------------------------------------------------------
 
-    def launch(self, command: Launch) -> Sequence[Any]:
+    def launch(self, command: Launch) -> Any:
         """Run a lone task here; give several to the lanes."""
         tasks, scope = command.tasks, self.scope
+        if self.left is not None:
+            return self.resumed()
         if scope.outer is not None and scope.abandoned() and self.cancelled is None:
             self.cancelled = NodeCancelledError(scope.plan.name)
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)
-        if len(tasks) == 1 and runs_here(scope, tasks[0]):
-            return (run_blocking(scope, tasks[0]),)
-        self.deadlines.begin_step()
+        if len(tasks) == 1 and not self.pumping and runs_here(scope, tasks[0]):
+            task = self.here = tasks[0]
+            self.turn.append(task)
+            self.thread = get_ident()  # a stream may be read by one after the other
+            run_blocking(scope, task)
+            self.here = None
+            try:
+                self.turn.pop()  # nobody can take it any more
+            except IndexError:
+                return self.joined(task)
+            return (task,)
+        if type(tasks[0]) is Task:
+            self.deadlines.begin_step()
         if self.lanes is None:
             self.lanes = Lanes(scope.config.get("max_concurrency"))
         self.lanes.submit([(task, partial(self.work, task)) for task in tasks])
@@ -219,12 +257,17 @@ class SyncDriver:
         if task.timeout is not None:
             task.start_clock(monotonic())
             self.inbox.put(WOKEN)
+        task.line = get_ident()
         try:
             run_blocking(self.scope, task)
         except BaseException as error:  # a fault of ours must not hang the run
             task.error = error
-        if task.abandoned and self.lanes is not None:
-            self.lanes.narrow()
+        if self.lanes is not None:
+            if task.abandoned:
+                self.lanes.narrow()
+            if task.lent:
+                self.lanes.narrow()
+                task.lent = False
         self.inbox.put(task)
 
     def stop(self, command: Stop) -> Sequence[Task]:
@@ -264,10 +307,126 @@ class SyncDriver:
             except Empty:
                 return AGAIN
         self.collect()
-        if self.outbox or not self.events:
+        if (self.outbox and not self.pumping) or not self.events:
             return AGAIN
         events, self.events = self.events, []
         return events
+
+    # -- tasks that call others ---------------------------------------------
+
+    blocking = True
+
+    def loop_here(self) -> None:
+        """There is no loop of the driver's."""
+
+    def in_line(self, task: Task) -> bool:
+        """Whether this is the thread that runs a task's own code."""
+        return get_ident() == (task.line or self.thread)
+
+    def call(self, child: Child) -> None:
+        """Take a call of a running task, from any thread.
+
+        A task that has called others no longer counts for the run's width, or
+        those that wait could keep those that they wait for from beginning.
+        """
+        parent = child.parent
+        with CALLING:
+            if not parent.lent and parent is not self.here:
+                parent.lent = True
+                if self.lanes is not None:
+                    self.lanes.widen()
+            self.inbox.put(Called(child))
+            if self.ended:
+                self.end()
+            elif self.turn:
+                self.go_aside()
+
+    def go_aside(self) -> None:
+        """Have another thread obey the program while a task runs in this one."""
+        try:
+            self.turn.pop().spec.calls = True
+        except IndexError:  # it has just ended
+            return
+        self.pumping, self.pump = True, Event()
+        STOCK.run(partial(self.go_on, self.pump))
+
+    def run_here(self, child: Child) -> None:
+        """Run a child to its end in this thread."""
+        child.line = get_ident()
+        run_blocking(self.scope, child)
+
+    def hand_back(self, child: Child) -> None:
+        """Take a child that has run, from any thread."""
+        self.inbox.put(child)
+        if self.ended:
+            self.end()
+
+    def give_up(self, child: Child) -> None:
+        """Nothing is to be done: a thread cannot be stopped."""
+
+    def go_on(self, done: Event) -> None:
+        """Obey the program while the task that runs in place keeps its thread.
+
+        That task has called others, so that the program has decisions to make
+        meanwhile. It gets no end of a task that runs in place until it is back
+        with the driver, which it is whenever it waits and `here` is empty.
+        """
+        program = self.program
+        try:
+            command = program.send(())
+            while type(command) is not Wait or self.here is not None:
+                try:
+                    reply = ORDERS[type(command)](self, command)
+                except BaseException as error:
+                    command = program.throw(error)
+                else:
+                    if reply is not AGAIN:
+                        command = program.send(reply)
+        except BaseException as error:
+            self.fault = error
+        else:
+            self.left = command
+        done.set()
+
+    def joined(self, task: Task) -> Any:
+        """Take the program back from the thread that went on with it."""
+        with CALLING:
+            assert self.pump is not None
+        self.inbox.put(WOKEN)
+        torn: BaseException | None = None
+        while not self.pump.is_set():
+            try:
+                self.pump.wait()
+            except KeyboardInterrupt as error:
+                torn = error
+        self.pump, self.pumping = None, False
+        self.collect()  # what it called comes before its end
+        self.events.append(task)
+        if self.fault is not None:
+            raise self.fault
+        if torn is not None:
+            raise torn
+        return self.resumed()
+
+    def resumed(self) -> Any:
+        """Obey the wait at which the program was left."""
+        reply = self.wait(self.left)
+        if reply is not AGAIN:
+            self.left = None
+        return reply
+
+    def end(self) -> None:
+        """The run is over: answer the calls that nobody is going to see to."""
+        self.ended = True
+        self.scope.driver = None
+        inbox, items = self.inbox, self.events
+        while not inbox.empty():  # a call that comes now looks for itself
+            with suppress(Empty):
+                items.append(inbox.get_nowait())
+        for item in items:
+            if isinstance(item, Called | Child):
+                refuse(item.child if isinstance(item, Called) else item)
+        items.clear()
 
     # -- storage ------------------------------------------------------------
 

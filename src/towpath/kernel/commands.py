@@ -11,6 +11,7 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from towpath.step.children import Child
 from towpath.step.tasks import Task, Write
 
 R = TypeVar("R")
@@ -30,7 +31,8 @@ class Launch:
 class Wait:
     """Wait for events, at most until a moment of the driver's clock.
 
-    Reply: one or more of: a finished `Task`, `Expired`, `Alarm`, `Cancelled`.
+    Reply: one or more of: a finished `Task`, `Called`, `Expired`, `Alarm`,
+    `Cancelled`.
     """
 
     __slots__ = ("tasks", "until")
@@ -177,6 +179,15 @@ class Alarm:
     __slots__ = ()
 
 
+class Called:
+    """A running task calls another one."""
+
+    __slots__ = ("child",)
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+
+
 class Closed(BaseException):
     """The caller closed the stream; ends a run without being anybody's failure."""
 
@@ -208,5 +219,5 @@ Effect = (
     | Recall
     | Remember
 )
-Event = Task | Expired | Alarm | Cancelled
+Event = Task | Called | Expired | Alarm | Cancelled
 Program = Generator[Effect, Any, R]

@@ -196,15 +196,11 @@ def edit_only(
         for each in updates
         for write in updates_of(plan, OUTSIDE, isolate(each.values))
     ]
-    kept = {task.id: pending[task.id] for task in tasks if pending.get(task.id)}
     carried = kept_ids(tasks)
     apply(plan, state, [outside])
     state.carried = carried
     config = yield from committed(session, "update")
-    for task_id, writes in {
-        **kept,
-        NULL_TASK_ID: pending.get(NULL_TASK_ID, ()),
-    }.items():
+    for task_id, writes in pending.items():  # of the tasks, and of what they called
         recorded = [w for w in writes if task_id != NULL_TASK_ID or w[0] in SPECIAL]
         if recorded:
             yield from session.record(task_id, "", recorded)

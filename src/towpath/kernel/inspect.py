@@ -158,7 +158,9 @@ def shown_task(
     done = is_done(recorded)
     if task.done:
         interrupts = ()  # shown as finished: what it asked is history
-    wrote = own_writes(recorded)
+    result = result_of(own_writes(recorded), keys) if done else None
+    if result is not None and isinstance(keys, str):
+        result = result.get(keys)  # a lone key gives its bare value
     return PregelTask(
         id=task.id,
         name=task.name,
@@ -166,7 +168,7 @@ def shown_task(
         error=error,
         interrupts=interrupts,
         state=child,
-        result=result_of(wrote, keys) if done else None,
+        result=result,
     )
 
 

@@ -19,6 +19,7 @@ from towpath.errors import (
     GraphRecursionError,
     StalledJoinError,
 )
+from towpath.kernel.children import waits
 from towpath.kernel.commands import Launch, Program
 from towpath.kernel.request import Request
 from towpath.kernel.session import Session
@@ -204,7 +205,6 @@ def restore(session: Session, tasks: Sequence[Task]) -> Sequence[Task]:
 
 def restore_task(session: Session, task: Task, recorded: Sequence[Write]) -> bool:
     """Give one task what was recorded of it; whether it is settled by that."""
-    answers = session.req.answers
     asked: tuple[Interrupt[Any], ...] | None = None
     for channel, value in recorded:
         if channel == RESUME:
@@ -217,20 +217,13 @@ def restore_task(session: Session, task: Task, recorded: Sequence[Write]) -> boo
         return True
     if not asked:  # never asked, or stopped at a breakpoint further down
         return False
-    answered = any(q.id in answers for q in asked)
-    forks = session.req.forks_inside(task.ns)
-    if answered or forks or session.reruns or not stays(session):
+    if not waits(session, task, asked):
         task.parked = asked
         return False
     task.interrupts = asked
     task.halted = session.halted = True
     session.interrupts.extend(asked)
     return True
-
-
-def stays(session: Session) -> bool:
-    """Whether a task without an answer stays parked: unless the state changed."""
-    return not session.state.carried or bool(session.req.answers)
 
 
 def told_output(session: Session, status: Status) -> Any:

@@ -21,6 +21,7 @@ from towpath.kernel.commands import (
 )
 from towpath.kernel.request import LIFECYCLE, NONE, Request, capable
 from towpath.plan import Plan
+from towpath.step.children import Child
 from towpath.step.isolate import isolate
 from towpath.step.project import (
     checkpoint_chunk,
@@ -94,13 +95,16 @@ class Session:
 
     # -- what is recorded ---------------------------------------------------
 
-    def record(self, task_id: str, path: str, writes: Sequence[Write]) -> Program[None]:
+    def record(
+        self, task_id: str, path: str, writes: Sequence[Write], how: Any = None
+    ) -> Program[None]:
         """Record a task's writes under the checkpoint it was planned on."""
         if self.broken:
             return  # nothing may be stored after what could not be
         config = self.req.place(self.state.id)
         lease = self.req.lease
-        command = Record(self.saver, config, task_id, path, writes, self.how, lease)
+        how = how or self.how
+        command = Record(self.saver, config, task_id, path, writes, how, lease)
         if self.req.durability == "exit":
             self.held_records.append(command)
             return
@@ -120,7 +124,9 @@ class Session:
         if last:
             self.late.append((task.id, path_key(task.path), writes))
         else:
-            yield from self.record(task.id, path_key(task.path), writes)
+            # A caller may act on a child's result as soon as it has it.
+            how = "wait" if isinstance(task, Child) else None
+            yield from self.record(task.id, path_key(task.path), writes, how)
 
     def record_parked(self, task: Task) -> Program[None]:
         """Record the questions of a task, and the answers it already used."""

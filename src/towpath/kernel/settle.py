@@ -4,25 +4,32 @@ A task is settled when it has finished, is parked on a question, or has failed
 for good. On the way it may be tried again, run into its time limit, or hand
 over to its node's error handler. When one fails, nothing new is started; what
 is already running may finish, and what it wrote is recorded.
+
+A running task may call others, its children. Each is given what was recorded of
+it before, or it is launched beside its parent, and its end is told to whoever
+called it, once it is recorded. A child's failure is the caller's to handle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.constants import ERROR, ERROR_SOURCE_NODE, TASKS
+from towpath.constants import ERROR, ERROR_SOURCE_NODE, INTERRUPT, TASKS
 from towpath.errors import (
     EarlierError,
+    GraphBubbleUp,
     GraphDrained,
     NodeError,
     NodeTimeoutError,
     ParentCommand,
     StepTimeoutError,
 )
+from towpath.kernel.children import Nursery, drop, keep, restore_child
 from towpath.kernel.commands import (
     Alarm,
+    Called,
     Cancelled,
     Expired,
     Launch,
@@ -35,6 +42,7 @@ from towpath.kernel.commands import (
 from towpath.kernel.retry import delay_s, matching
 from towpath.kernel.session import Session, text_of
 from towpath.plan import NodeSpec, Plan
+from towpath.step.children import Child
 from towpath.step.prepare import refill
 from towpath.step.tasks import Task, Write, path_key
 from towpath.types import CachePolicy, TimeoutPolicy
@@ -92,6 +100,11 @@ def done(session: Session, task: Task, *, last: bool) -> Program[None]:
     if session.tells:
         session.tell_update(task)
         session.tell_result(task)
+    yield from remember(session, task)
+
+
+def remember(session: Session, task: Task) -> Program[None]:
+    """Keep what a task wrote in the cache, if it asks for that."""
     if task.cache_key is not None and task.spec.cache is not None:
         key, ttl = task.cache_key, task.spec.cache.ttl
         yield Remember(session.req.cache, key, tuple(task.writes), ttl)
@@ -141,19 +154,32 @@ def cache_ns(spec: NodeSpec) -> tuple[str, ...]:
 
 def cache_text(policy: CachePolicy[Any], given: Any) -> str:
     """The key of one input, as text."""
-    key = policy.key_func(given)
+    return key_text(policy.key_func(given))
+
+
+def key_text(key: str | bytes) -> str:
     return key.hex() if isinstance(key, bytes) else str(key)
 
 
 class Round:
     """The tasks of one superstep that are not settled yet."""
 
-    __slots__ = ("due", "later", "over", "parked", "running", "session", "why")
+    __slots__ = (
+        "due",
+        "later",
+        "nursery",
+        "over",
+        "parked",
+        "running",
+        "session",
+        "why",
+    )
 
     def __init__(self, session: Session, tasks: Sequence[Task]) -> None:
         self.session = session
         self.running = set(tasks)
         self.later: list[tuple[float, Task]] = []
+        self.nursery: Nursery | None = None
         self.due: list[Task] = []
         self.over = False
         self.parked = False
@@ -181,14 +207,18 @@ class Round:
             self.later = [entry for entry in self.later if entry[0] != moment]
         elif isinstance(event, Expired):
             yield from self.expired(event)
+        elif isinstance(event, Called):
+            yield from self.called(event.child)
         else:
             assert isinstance(event, Cancelled)
-            self.running.difference_update(event.dropped)
+            yield from self.dropped(event.dropped)
             yield from self.close(event.error)
 
     def finished(self, event: Any) -> bool:
         """Take in a task that has finished and of which nothing is noted: the rule."""
         if not isinstance(event, Task) or event not in self.running:
+            return False
+        if self.nursery is not None:
             return False
         if event.error is not None or event.halted or event.cache_key is not None:
             return False
@@ -198,8 +228,16 @@ class Round:
 
     def returned(self, task: Task) -> Program[None]:
         """A task came back, but not simply finished."""
+        if self.nursery is not None:
+            if self.nursery.hold(task):
+                if task.error is not None:
+                    yield from self.stop(self.nursery.unsettled(task))
+                return
+            self.nursery.close(task)
         error = task.error
-        if task.halted:
+        if isinstance(task, Child):
+            yield from self.child_returned(task)
+        elif task.halted:
             yield from self.park(task)
         elif error is None:
             last = not (self.running or self.later or self.parked or self.over)
@@ -233,6 +271,9 @@ class Round:
         if self.session.saver is not None:
             yield from self.session.record_failed(task)
         self.session.tell_result(task)
+        if isinstance(task, Child):
+            yield from self.settled(task)
+            return
         if handler is not None and isinstance(error, Exception) and not self.over:
             yield from self.hand_over(task, handler, error)
             return
@@ -277,6 +318,10 @@ class Round:
 
     def swap(self, old: Task, new: Task) -> None:
         """Put a new attempt's task in the place of an abandoned one."""
+        if isinstance(old, Child) and isinstance(new, Child):
+            assert self.nursery is not None
+            self.nursery.replace(old, new)
+            return
         tasks = self.session.tasks
         self.session.tasks = [new if task is old else task for task in tasks]
 
@@ -288,11 +333,105 @@ class Round:
             return
         self.over = True
         self.session.mute = True
+        lost = [*self.due, *(task for _, task in self.later)]
         self.later.clear()
         self.due.clear()
-        if self.running:
-            dropped = yield Stop(tuple(self.running))
-            self.running.difference_update(dropped)
+        yield from self.dropped(lost)
+        yield from self.stop(self.running)
+
+    def stop(self, tasks: Collection[Task]) -> Program[None]:
+        """Ask running tasks to stop, and see to those that had not begun."""
+        running = tuple(task for task in tasks if task in self.running)
+        if running:
+            yield from self.dropped((yield Stop(running)))
+
+    def dropped(self, tasks: Sequence[Task]) -> Program[None]:
+        """These tasks never began; whoever called one of them is told."""
+        self.running.difference_update(tasks)
+        for task in tasks:
+            if isinstance(task, Child):
+                drop(task, "was given up before it began, because the run ends")
+                yield from self.settled(task)
+
+    # -- children -----------------------------------------------------------
+
+    def called(self, child: Child) -> Program[None]:
+        """A running task calls another: give it what is known, or start that."""
+        session = self.session
+        if self.over or child.parent not in self.running:
+            drop(child, "was called by a node that is over")
+            child.answer(child)
+            return
+        if self.nursery is None:
+            self.nursery = Nursery()
+        if not self.nursery.take(child):
+            return
+        session.tell_started(child)
+        if restore_child(session, child) or (yield from self.recalled(child)):
+            yield from self.settled(child)
+        elif child.inline:
+            self.running.add(child)
+            child.answer(child)
+        else:
+            self.due.append(child)
+
+    def recalled(self, child: Child) -> Program[bool]:
+        """Take a child's result from the cache, if it is there."""
+        policy, cache = child.spec.cache, self.session.req.cache
+        if policy is None or cache is None:
+            return False
+        args, kwargs = child.input
+        try:
+            text = key_text(policy.key_func(*args, **kwargs))
+        except Exception as error:
+            child.error = error
+            return True
+        key = child.cache_key = (cache_ns(child.spec), text)
+        found = yield Recall(cache, [key])
+        if key not in found:
+            return False
+        child.writes, child.cached, child.cache_key = list(found[key]), True, None
+        yield from self.child_done(child)
+        return True
+
+    def child_returned(self, child: Child) -> Program[None]:
+        """A child came back: its end is its caller's business."""
+        if child.halted:
+            keep(self.session, child, [(INTERRUPT, child.interrupts)])
+            if self.session.saver is not None:
+                yield from self.session.record_parked(child)
+            yield from self.settled(child)
+        elif child.error is None:
+            yield from self.child_done(child)
+            yield from self.settled(child)
+        elif isinstance(child.error, GraphBubbleUp):
+            yield from self.settled(child)
+        else:
+            yield from self.failed(child, child.error)
+
+    def child_done(self, child: Child) -> Program[None]:
+        """Record and tell what a child returned."""
+        session = self.session
+        child.done = True
+        keep(session, child, child.writes)
+        try:
+            if session.saver is not None:
+                yield from session.record_done(child, last=False)
+        except Exception as error:  # storing it failed, which ends the run
+            child.error = error
+            yield from self.settled(child)
+            raise
+        session.tell_update(child)
+        if not child.cached:
+            session.tell_result(child)
+            yield from remember(session, child)
+
+    def settled(self, child: Child) -> Program[None]:
+        """Tell the callers of a child, and go on with parents that waited for it."""
+        assert self.nursery is not None
+        self.running.discard(child)
+        for parent in self.nursery.settle(child):
+            yield from self.returned(parent)
 
     def end(self) -> Program[None]:
         """Raise what ended the round, the other failures attached."""

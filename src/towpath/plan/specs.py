@@ -111,6 +111,8 @@ class NodeSpec:
     # whether an async run can await the node, which has no branches.
     simple: bool = False
     direct: bool = False
+    # Whether it is known to call tasks, whose chunks come while it runs.
+    calls: bool = False
     # How raw pregel nodes differ: their own read and write rules.
     read: Callable[[Mapping[str, Any]], Any] | None = None
     emit: Callable[[Any], Sequence[tuple[str, Any]]] | None = None

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from towpath.constants import INTERRUPT, NO_WRITES
+from towpath.constants import INTERRUPT, NO_WRITES, RETURN
+from towpath.step.children import Child
 from towpath.step.tasks import Task, Write
 from towpath.types import Interrupt
 
@@ -36,7 +37,7 @@ def update_chunk(task: Task, keys: Keys) -> dict[str, Any]:
     Several writes to one key make the update a list of updates, one per round
     of writes.
     """
-    chunk: dict[str, Any] = {task.name: update_of(task.writes, keys)}
+    chunk: dict[str, Any] = {task.name: update_of(task.writes, seen(task, keys))}
     if task.cached:
         chunk["__metadata__"] = {"cached": True}
     return chunk
@@ -84,9 +85,14 @@ def result_chunk(task: Task, keys: Keys) -> dict[str, Any]:
         "id": task.id,
         "name": task.name,
         "error": task.error,
-        "result": result_of(task.writes, keys) if task.error is None else {},
+        "result": {} if task.error else result_of(task.writes, seen(task, keys)),
         "interrupts": [interrupt_dict(i) for i in task.interrupts],
     }
+
+
+def seen(task: Task, keys: Keys) -> Keys:
+    """The keys that show what a task wrote; of a child it is what it returned."""
+    return RETURN if isinstance(task, Child) else keys
 
 
 def result_of(writes: Sequence[Write], keys: Keys) -> dict[str, Any]:

@@ -71,6 +71,12 @@ class Task:
     cache_key: Any = None
     place: tuple[int, Any] | None = None
     """Where its writes fold, if not where its own path says."""
+    ctx: Any = None
+    """The contextvars it runs with, if not those of the run."""
+    line: int | None = None
+    """The thread that its code runs in, where it is not the driver's."""
+    lent = False
+    """Whether it has called others, and does not count for the run's width."""
 
     def __init__(
         self, spec: NodeSpec, path: Path, triggers: tuple[str, ...], origin: Origin
@@ -102,6 +108,11 @@ class Task:
         nothing that it still holds may be shared with the next attempt.
         """
         fresh = Task(self.spec, self.path, self.triggers, self.origin)
+        self.hand_on(fresh)
+        return fresh
+
+    def hand_on(self, fresh: Task) -> None:
+        """Tell another attempt's task what this one has come to know."""
         fresh.id_ = self.id_
         fresh.input = self.input
         fresh.timeout = self.timeout
@@ -112,7 +123,6 @@ class Task:
         fresh.failure = self.failure
         fresh.answers = tuple(self.answers)
         fresh.cache_key = self.cache_key
-        return fresh
 
     def start_clock(self, now: float) -> None:
         """Note when an attempt began; an attempt that has begun keeps its time."""
