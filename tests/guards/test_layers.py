@@ -67,7 +67,7 @@ def test_pure_rooms_have_no_clock_thread_loop_or_storage(room):
         # Handlers derive from a class of langchain_core where it is installed.
         (
             "langchain_core",
-            {"callbacks", "compat", "graph", "integrations", "prebuilt"},
+            {"callbacks", "compat", "graph", "integrations", "prebuilt", "testing"},
         ),
         ("ormsgpack", {"checkpoint"}),
         ("cryptography", {"checkpoint"}),

@@ -18,20 +18,23 @@ from towpath.call.children import start, step
 from towpath.constants import (
     CONF,
     CONFIG_KEY_READ,
+    CONFIG_KEY_READ_STATE,
     CONFIG_KEY_RUNTIME,
     CONFIG_KEY_SEND,
     CONFIG_KEY_TASK_ID,
     PREVIOUS,
+    PUSH,
 )
 from towpath.context import RunnableConfig
 from towpath.errors import GraphInterrupt, NoCheckpointerError
 from towpath.kernel.request import Request
-from towpath.plan import NOTHING, NodeSpec, Plan
+from towpath.plan import NOTHING, NodeSpec, Plan, Scratchpad
 from towpath.plan.arguments import spread
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
 from towpath.step.children import returned
 from towpath.step.isolate import isolate
+from towpath.step.prepare import read
 from towpath.step.tasks import Task, keyed_id, question_id
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
@@ -244,6 +247,13 @@ class TaskContext:
             return values.get(select)
         return {key: values[key] for key in select if key in values}
 
+    def read_state(self) -> Any:
+        """What the node would be given, had nothing been sent to it."""
+        plan, state = self.scope.plan, self.scope.req.state
+        assert state is not None
+        pad = Scratchpad(self.task.origin.step, self.scope.req.stop)
+        return read(plan, state.values, self.task.spec.view, pad, state.containers)
+
     def heartbeat(self) -> None:
         """Tell that the task is alive; puts off its idle timeout."""
         self.task.beat = monotonic()
@@ -322,6 +332,8 @@ class TaskContext:
         configurable[CONFIG_KEY_RUNTIME] = self.runtime
         configurable[CONFIG_KEY_SEND] = self.push
         configurable[CONFIG_KEY_READ] = self.read
+        if task.path[0] == PUSH:
+            configurable[CONFIG_KEY_READ_STATE] = self.read_state
         config[CONF] = configurable
         config["tags"] = [*config.get("tags", ()), *task.spec.tags]
         if self.local is not None:

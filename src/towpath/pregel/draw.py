@@ -69,6 +69,9 @@ def shown(spec: NodeSpec) -> Any:
 def metadata_of(plan: Plan, spec: NodeSpec) -> dict[str, Any] | None:
     """What is told of a node besides its name."""
     told = dict(spec.metadata)
+    tools = getattr(spec.action and spec.action.target, "tools_by_name", None)
+    if tools:
+        told["__tools"] = list(tools)
     if spec.defer:
         told["defer"] = True
     before, after = (

@@ -29,6 +29,16 @@ _HOMES = {
     "managed": "IsLastStep RemainingSteps",
     "func": "entrypoint task",
     "graph.message": "REMOVE_ALL_MESSAGES push_message",
+    "prebuilt": (
+        "InjectedState InjectedStore ToolNode ToolRuntime ValidationNode "
+        "create_react_agent tools_condition"
+    ),
+    "prebuilt.chat_agent_executor": (
+        "AgentState AgentStatePydantic AgentStateWithStructuredResponse"
+    ),
+    "prebuilt.tool_node": (
+        "ToolCallWithContext ToolInvocationError msg_content_output"
+    ),
     "channels": (
         "AnyValue BaseChannel BinaryOperatorAggregate DeltaChannel EphemeralValue "
         "LastValue Topic UntrackedValue"
