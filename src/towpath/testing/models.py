@@ -152,7 +152,7 @@ def pieces(message: AIMessage) -> Iterator[AIMessageChunk]:
     """A message word by word; what is not text comes with the last piece."""
     rest: Any = message.content
     if isinstance(rest, str):
-        words = WORDS.findall(rest) or [""]
+        words = WORDS.findall(rest) or [rest]
         for word in words[:-1]:
             yield AIMessageChunk(content=word, id=message.id)
         rest = words[-1]
