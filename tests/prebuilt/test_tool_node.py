@@ -241,6 +241,31 @@ def test_every_error_is_a_message_by_default():
     assert "ToolException('refused')" in third.content
 
 
+@pytest.mark.parametrize(("failures", "status"), [(2, "success"), (5, "error")])
+def test_a_node_with_a_retry_policy_is_tried_again_first(failures, status):
+    from towpath import START, RetryPolicy, StateGraph
+    from towpath.graph import MessagesState
+    from towpath.prebuilt import ToolNode
+
+    left = [failures]
+
+    @tool
+    def flaky() -> str:
+        "Fail some times."
+        left[0] -= 1
+        if left[0] >= 0:
+            raise ConnectionError("gone")
+        return "there"
+
+    graph = StateGraph(MessagesState)
+    policy = RetryPolicy(initial_interval=0, jitter=False, max_attempts=3)
+    graph.add_node("tools", ToolNode([flaky]), retry_policy=policy)
+    graph.add_edge(START, "tools")
+    done = graph.compile().invoke(asked(("flaky", {})))
+
+    assert status == done["messages"][-1].status
+
+
 def test_a_handler_may_be_any_callable():
     from towpath.prebuilt import ToolNode
 

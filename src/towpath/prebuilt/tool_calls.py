@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from typing_extensions import TypedDict, Unpack
 
+from towpath.kernel.retry import matching
 from towpath.prebuilt.errors import ToolInputError
 from towpath.prebuilt.injection import ToolRuntime, field_of
 from towpath.types import Command
@@ -78,6 +79,15 @@ class Batch:
     state: Any
     bare: bool
     """Whether the input was a list of messages, so that the output is one."""
+    task: Any = None
+    """The task of the graph that runs the node, if one does."""
+
+    def retried(self, error: Exception) -> bool:
+        """Whether the node will be tried again if this error is raised."""
+        if self.task is None:
+            return False
+        policy = matching(self.task.spec.retry, error)
+        return policy is not None and self.task.attempt < policy.max_attempts
 
 
 def batch_of(

@@ -23,6 +23,7 @@ from towpath.constants import (
     CONFIG_KEY_RUNTIME,
     END,
 )
+from towpath.context import current
 from towpath.prebuilt.errors import ToolInputError
 from towpath.prebuilt.hops import Hop, Program, awaited, blocking
 from towpath.prebuilt.injection import (
@@ -183,6 +184,7 @@ class ToolNode(Runnable[Any, Any]):
         )
         read_state = conf.get(CONFIG_KEY_READ_STATE)
         batch = batch_of(given, self._messages_key, read_state)
+        batch.task = getattr(current.get(), "task", None)
         tools = list(self._tools_by_name.values())
         requests = []
         for call in batch.calls:
@@ -226,7 +228,7 @@ class ToolNode(Runnable[Any, Any]):
         try:
             return cast("Result", (yield Hop(attend, attended)))
         except Exception as error:
-            return self._message_of(error, request.tool_call)
+            return self._message_of(error, request.tool_call, batch)
 
     def _executed(self, request: ToolCallRequest, batch: Batch) -> Program[Result]:
         """One call without a wrapper: find the tool, call it, check its result."""
@@ -253,7 +255,7 @@ class ToolNode(Runnable[Any, Any]):
                 ) from error
             return checked(returned, call, batch, self._messages_key)
         except Exception as error:
-            return self._message_of(error, call)
+            return self._message_of(error, call, batch)
 
     def _wants(self, tool: BaseTool) -> Wanted:
         """What a tool wants; a wrapper may have brought one of its own."""
@@ -267,9 +269,12 @@ class ToolNode(Runnable[Any, Any]):
         )
         return self._failed(content, call)
 
-    def _message_of(self, error: Exception, call: ToolCall) -> ToolMessage:
+    def _message_of(
+        self, error: Exception, call: ToolCall, batch: Batch
+    ) -> ToolMessage:
         """The message that an error becomes, unless it is to be raised."""
-        if not self._errors.takes(error):
+        retried = self._errors.default and batch.retried(error)
+        if retried or not self._errors.takes(error):
             raise error
         return self._failed(self._errors.content(error), call)
 
