@@ -15,7 +15,6 @@ from towpath.graph.state import StateGraph
 from towpath.prebuilt.agent_model import Chosen, ModelNode, StructureNode
 from towpath.prebuilt.agent_state import AgentState, AgentStateWithStructuredResponse
 from towpath.prebuilt.injection import field_of
-from towpath.prebuilt.tool_calls import ToolCallWithContext
 from towpath.prebuilt.tool_node import ToolNode
 from towpath.types import Send
 
@@ -123,9 +122,12 @@ class Wiring:
             if not pending:
                 hook_answered = self.hooked and isinstance(messages[-1], ToolMessage)
                 return self.entry if hook_answered else last
-            if not self.each:
-                return [Send("tools", pending)] if self.hooked else "tools"
-            return [Send("tools", with_context(call, state)) for call in pending]
+            if not (self.each or self.hooked):
+                return "tools"
+            # Without the state, which the node reads: stored with every call, it
+            # would make a long conversation's storage grow with its square.
+            several = [[call] for call in pending] if self.each else [pending]
+            return [Send("tools", calls) for calls in several]
 
         return after_model
 
@@ -147,11 +149,6 @@ def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
     return []
-
-
-def with_context(call: ToolCall, state: Any) -> ToolCallWithContext:
-    made: Any = {"__type": "tool_call_with_context", "tool_call": call, "state": state}
-    return made  # type: ignore[no-any-return] # a class body would mangle `__type`
 
 
 def with_model_input(schema: Any) -> Any:
