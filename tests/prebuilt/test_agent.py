@@ -288,6 +288,29 @@ def test_a_hook_may_choose_what_the_model_hears(lib: Api) -> object:
     return found
 
 
+@on_both
+async def test_hooks_of_every_kind(lib: Api) -> object:
+    async def awaited(state):
+        return {"llm_input_messages": [HumanMessage("awaited")]}
+
+    def given(state, config, runtime: lib.Runtime):
+        told = f"{config['metadata']['z']} {runtime.context}"
+        return {"llm_input_messages": [HumanMessage(told)]}
+
+    runnable = RunnableLambda(
+        lambda state: {"llm_input_messages": [HumanMessage("runnable")]}
+    )
+    found = []
+    for hook in (awaited, given, runnable):
+        model = scripted("done")
+        agent = lib.create_react_agent(
+            model, [add], pre_model_hook=hook, post_model_hook=runnable
+        )
+        await agent.ainvoke(HI, {"metadata": {"z": 1}}, context="here")
+        found.append(heard(model))
+    return found
+
+
 def after_hooks() -> list[Any]:
     def last(state):
         return state["messages"][-1]

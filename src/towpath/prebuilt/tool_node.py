@@ -246,8 +246,8 @@ class ToolNode(Runnable[Any, Any]):
         async def attended() -> Any:
             if awrap is not None:
                 return await awrap(request, aexecute)
-            # A blocking wrapper blocks the loop, as a blocking node would not.
             assert wrap is not None
+            # It may block, and must not block the loop.
             return await asyncio.to_thread(wrap, request, execute)
 
         def attend() -> Any:
