@@ -118,6 +118,50 @@ def test_a_call_may_ask_several_times(way, colour):
 
 
 @every
+def test_a_step_in_a_tool_is_not_repeated_after_a_question(way, colour):
+    seen = []
+
+    @tool
+    def pay(amount: int, runtime: ToolRuntime) -> str:
+        "Pay in two steps."
+        runtime.step("reserve", seen.append, amount)
+        return f"{interrupt(amount)} {amount}"
+
+    @tool
+    async def apay(amount: int, runtime: ToolRuntime) -> str:
+        "Pay in two steps."
+        await runtime.step("reserve", seen.append, amount)
+        return f"{interrupt(amount)} {amount}"
+
+    name = "pay" if colour == "blocking" else "apay"
+    turn = calling((name, {"amount": 1}), (name, {"amount": 2}))
+    run = running(way, colour, [pay, apay], turn)
+    paused = run(HI)["__interrupt__"]
+    done = run(Command(resume={question.id: "paid" for question in paused}))
+
+    assert ["paid 1", "paid 2"] == answers(done)
+    assert [1, 2] == sorted(seen)
+
+
+@every
+def test_each_call_has_a_key_that_stays_the_same(way, colour):
+    keys = []
+
+    @tool
+    def pay(amount: int, runtime: ToolRuntime) -> str:
+        "Pay."
+        keys.append(runtime.idempotency_key)
+        return interrupt(amount)
+
+    turn = calling(("pay", {"amount": 1}), ("pay", {"amount": 2}))
+    run = running(way, colour, [pay], turn)
+    paused = run(HI)["__interrupt__"]
+    run(Command(resume={question.id: "paid" for question in paused}))
+
+    assert (4, 2) == (len(keys), len(set(keys)))
+
+
+@every
 def test_an_error_of_one_call_is_nobody_elses(way, colour):
     @tool
     def fail() -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import (
@@ -33,6 +33,7 @@ from langchain_core.tools.base import (
 from pydantic import BaseModel, PlainSerializer
 from typing_extensions import TypeVar
 
+from towpath.context import ambient
 from towpath.prebuilt.errors import MissingFieldError, ToolInputError
 from towpath.runtime import ExecutionInfo, ServerInfo
 from towpath.store.base import BaseStore
@@ -93,6 +94,21 @@ class ToolRuntime(_DirectlyInjectedToolArg, Generic[ContextT, StateT]):
     execution_info: ExecutionInfo | None = None
     """Where in the run the node is running; None outside of a graph."""
     server_info: ServerInfo | None = None
+
+    def step(
+        self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Call a function and return its result, which is recorded at once.
+
+        As `towpath.runtime.Runtime.step`: a tool that runs again after a question
+        or a crash finds what its steps came to. In an async tool it is awaited.
+        """
+        return ambient("runtime.step").step(name, function, args, kwargs)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key of this call, or of the step in it: the same whenever it runs."""
+        return ambient("runtime.idempotency_key").idempotency_key
 
     def emit_output_delta(self, delta: Any) -> None:
         """Send a part of the tool's output to those who stream tool calls."""
