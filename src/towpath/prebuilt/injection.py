@@ -33,6 +33,7 @@ from langchain_core.tools.base import (
 from pydantic import BaseModel, PlainSerializer
 from typing_extensions import TypeVar
 
+from towpath.checkpoint.serde.registry import register_schema
 from towpath.context import ambient
 from towpath.prebuilt.errors import MissingFieldError, ToolInputError
 from towpath.runtime import ExecutionInfo, ServerInfo
@@ -174,6 +175,16 @@ def function_of(tool: BaseTool) -> Any:
     """The user's function in a tool."""
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
     return function or tool._run  # noqa: SLF001 - what langchain lets tools define
+
+
+def declare_result(tool: BaseTool) -> None:
+    """Let be stored what a tool says it returns: artifacts are, with their messages."""
+    try:
+        hints = get_type_hints(function_of(tool), include_extras=True)
+    except (TypeError, NameError, AttributeError):
+        return
+    if "return" in hints:
+        register_schema(hints["return"])
 
 
 def annotations_of(tool: BaseTool) -> dict[str, Any]:

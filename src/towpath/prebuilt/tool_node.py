@@ -39,6 +39,7 @@ from towpath.prebuilt.injection import (
     InjectedStore,
     ToolRuntime,
     Wanted,
+    declare_result,
     field_of,
     filled,
     wanted,
@@ -138,6 +139,7 @@ class ToolNode(Runnable[Any, Any]):
         self._tools_by_name: dict[str, BaseTool] = {}
         for given in tools:
             tool = given if isinstance(given, BaseTool) else create_tool(given)
+            declare_result(tool)
             self._tools_by_name[tool.name] = tool
         self._wanted = {n: wanted(t) for n, t in self._tools_by_name.items()}
         self._messages_key = messages_key
