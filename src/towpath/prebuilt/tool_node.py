@@ -35,8 +35,10 @@ from towpath.prebuilt.durable import begun, surrounding
 from towpath.prebuilt.errors import ToolInputError
 from towpath.prebuilt.hops import Hop, Program, awaited, blocking
 from towpath.prebuilt.injection import (
+    ContextT,
     InjectedState,
     InjectedStore,
+    StateT,
     ToolRuntime,
     Wanted,
     declare_result,
@@ -79,8 +81,10 @@ __all__ = (
     "TOOL_INVOCATION_ERROR_TEMPLATE",
     "TOOL_MESSAGE_BLOCK_TYPES",
     "AsyncToolCallWrapper",
+    "ContextT",
     "InjectedState",
     "InjectedStore",
+    "StateT",
     "ToolCallRequest",
     "ToolCallWithContext",
     "ToolCallWrapper",
