@@ -1,5 +1,6 @@
 """`create_react_agent` beside the peer's: messages, drawings, streams, answers."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -288,6 +289,29 @@ def test_a_hook_may_choose_what_the_model_hears(lib: Api) -> object:
     return found
 
 
+@on_both
+async def test_hooks_of_every_kind(lib: Api) -> object:
+    async def awaited(state):
+        return {"llm_input_messages": [HumanMessage("awaited")]}
+
+    def given(state, config, runtime: lib.Runtime):
+        told = f"{config['metadata']['z']} {runtime.context}"
+        return {"llm_input_messages": [HumanMessage(told)]}
+
+    runnable = RunnableLambda(
+        lambda state: {"llm_input_messages": [HumanMessage("runnable")]}
+    )
+    found = []
+    for hook in (awaited, given, runnable):
+        model = scripted("done")
+        agent = lib.create_react_agent(
+            model, [add], pre_model_hook=hook, post_model_hook=runnable
+        )
+        await agent.ainvoke(HI, {"metadata": {"z": 1}}, context="here")
+        found.append(heard(model))
+    return found
+
+
 def after_hooks() -> list[Any]:
     def last(state):
         return state["messages"][-1]
@@ -537,6 +561,45 @@ def test_a_failing_tool_leaves_a_conversation_that_can_go_on():
 
     assert "Hello." == state["messages"][-1].content
     assert "error" == state["messages"][2].status
+
+
+@dataclass
+class Chart:
+    points: list[int]
+
+
+def test_answers_and_artifacts_of_ones_own_classes_are_stored():
+    from towpath.checkpoint.sqlite import SqliteSaver
+    from towpath.prebuilt import create_react_agent
+
+    @tool(response_format="content_and_artifact")
+    def draw(n: int) -> tuple[str, Chart]:
+        "Draw a chart."
+        return "drawn", Chart([n])
+
+    turn = calling(("draw", {"n": 1}), ("draw", {"n": 2}))
+    for version in VERSIONS:
+        with SqliteSaver.from_conn_string(":memory:") as saver:
+            model = scripted(turn, "done", structured=[{"x": 1}])
+            agent = create_react_agent(
+                model, [draw], response_format=Form, checkpointer=saver, version=version
+            )
+            agent.invoke(HI, thread())
+            values = agent.get_state(thread()).values
+
+        charts = [m.artifact for m in values["messages"] if m.type == "tool"]
+        assert [Chart([1]), Chart([2])] == charts
+        assert Form(x=1) == values["structured_response"]
+
+
+def test_a_json_schema_is_a_form_of_answers():
+    from towpath.prebuilt import create_react_agent
+
+    form = {"title": "Form", "type": "object", "properties": {"x": {"type": "integer"}}}
+    model = scripted("done", structured=[{"x": 1}])
+    agent = create_react_agent(model, [], response_format=form)
+
+    assert {"x": 1} == agent.invoke(HI)["structured_response"]
 
 
 def test_former_names_of_arguments_warn():

@@ -8,7 +8,7 @@ import pytest
 NAMES = {
     "prebuilt": (
         "create_react_agent ToolNode tools_condition ValidationNode InjectedState "
-        "InjectedStore ToolRuntime"
+        "InjectedStore ToolRuntime ToolCallTransformer"
     ),
     "prebuilt.chat_agent_executor": (
         "create_react_agent create_tool_calling_executor AgentState AgentStatePydantic "

@@ -573,6 +573,19 @@ def test_updates_for_the_parent_are_not_lost_among_sends():
     assert [{"key": "call-1"}, {"key": "call-2"}] == [c.update for c in found]
 
 
+@on_both
+def test_a_graph_whose_whole_state_is_messages(lib: Api) -> object:
+    from importlib import import_module
+
+    give = commands(lib)["bare"]
+    graph = import_module(f"{lib.package}.graph").MessageGraph()
+    graph.add_node("tools", lib.ToolNode([add, commanding(give)]))
+    graph.add_edge(lib.START, "tools")
+    graph.add_conditional_edges("tools", lib.tools_condition)
+    turn = calling(ADD, ("act", {"a": 1}), ADD)
+    return [(m.type, m.content) for m in graph.compile().invoke([turn])]
+
+
 # -- wrappers -----------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from towpath.func.functions import (
     renamed,
     retries,
 )
-from towpath.graph.identity import identity_of
+from towpath.plan.identity import identity_of
 from towpath.kernel.settle import cache_ns
 from towpath.plan import NOTHING, NodeSpec
 from towpath.plan.arguments import spread

@@ -33,7 +33,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from towpath.call.attempt import Call
 from towpath.call.scope import RunScope, TaskContext
-from towpath.constants import CONF, START
+from towpath.constants import CONF
 from towpath.context import current
 from towpath.errors import GraphInterrupt
 from towpath.integrations.messages import MessageTap, without_taps
@@ -369,8 +369,11 @@ def child(run: Any, tag: str) -> Any:
 
 
 def told(task: Task) -> bool:
-    """Whether traces show a task: the entry only where it decides something."""
-    return task.name != START or bool(task.spec.branches)
+    """Whether traces show a task: the entry only where it decides something.
+
+    Of a call inside a node they show what it calls.
+    """
+    return not task.spec.hidden or bool(task.spec.branches)
 
 
 def facts(task: Task) -> dict[str, Any]:

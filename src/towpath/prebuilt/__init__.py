@@ -10,6 +10,7 @@ except ModuleNotFoundError as missing:
 
 import towpath.integrations.langchain  # tools may return commands then
 from towpath.prebuilt.chat_agent_executor import create_react_agent
+from towpath.prebuilt.tool_call_transformer import ToolCallTransformer
 from towpath.prebuilt.tool_node import (
     InjectedState,
     InjectedStore,
@@ -22,6 +23,7 @@ from towpath.prebuilt.tool_validator import ValidationNode
 __all__ = (
     "InjectedState",
     "InjectedStore",
+    "ToolCallTransformer",
     "ToolNode",
     "ToolRuntime",
     "ValidationNode",

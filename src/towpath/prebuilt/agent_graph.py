@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from pydantic import BaseModel, create_model
 from typing_extensions import TypedDict
 
+from towpath.checkpoint.serde.registry import register_schema
 from towpath.constants import END
 from towpath.errors import InvalidGraphError
 from towpath.graph.state import StateGraph
@@ -91,6 +92,7 @@ class Wiring:
             self.hooked = True
         if response_format is not None:
             structure = StructureNode(parts.chosen, response_format)
+            register_schema(structure.schema)
             builder.add_node("generate_structured_response", structure)
             self.structured = True
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import (
@@ -33,6 +33,8 @@ from langchain_core.tools.base import (
 from pydantic import BaseModel, PlainSerializer
 from typing_extensions import TypeVar
 
+from towpath.checkpoint.serde.registry import register_schema
+from towpath.context import ambient
 from towpath.prebuilt.errors import MissingFieldError, ToolInputError
 from towpath.runtime import ExecutionInfo, ServerInfo
 from towpath.store.base import BaseStore
@@ -93,6 +95,21 @@ class ToolRuntime(_DirectlyInjectedToolArg, Generic[ContextT, StateT]):
     execution_info: ExecutionInfo | None = None
     """Where in the run the node is running; None outside of a graph."""
     server_info: ServerInfo | None = None
+
+    def step(
+        self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Call a function and return its result, which is recorded at once.
+
+        As `towpath.runtime.Runtime.step`: a tool that runs again after a question
+        or a crash finds what its steps came to. In an async tool it is awaited.
+        """
+        return ambient("runtime.step").step(name, function, args, kwargs)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key of this call, or of the step in it: the same whenever it runs."""
+        return ambient("runtime.idempotency_key").idempotency_key
 
     def emit_output_delta(self, delta: Any) -> None:
         """Send a part of the tool's output to those who stream tool calls."""
@@ -158,6 +175,16 @@ def function_of(tool: BaseTool) -> Any:
     """The user's function in a tool."""
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
     return function or tool._run  # noqa: SLF001 - what langchain lets tools define
+
+
+def declare_result(tool: BaseTool) -> None:
+    """Let be stored what a tool says it returns: artifacts are, with their messages."""
+    try:
+        hints = get_type_hints(function_of(tool), include_extras=True)
+    except (TypeError, NameError, AttributeError):
+        return
+    if "return" in hints:
+        register_schema(hints["return"])
 
 
 def annotations_of(tool: BaseTool) -> dict[str, Any]:

@@ -1,7 +1,12 @@
 """`ToolNode`: a node that runs the tools which a model called.
 
-Each call is a piece of work of its own: calls of one message run at the same
-time, and an error, a question or a command of one is nobody else's.
+The input is looked at first (`tool_calls`): which calls there are, and in what
+state they are made. Each call is then a piece of work of its own, and its way is
+one program, run blocking or awaited: the wrapper, if there is one, around the
+tool; the tool with what the node adds to the arguments (`injection`); the result,
+once it is sure that it answers the call (`tool_results`); or the message that an
+error becomes (`tool_errors`). Calls of one message run at the same time, and what
+comes of them is put together in their order.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as create_tool
 from pydantic import BaseModel, ValidationError
 
+from towpath.call.scope import TaskContext
 from towpath.constants import (
     CONF,
     CONFIG_KEY_READ_STATE,
@@ -24,13 +30,18 @@ from towpath.constants import (
     END,
 )
 from towpath.context import current
+from towpath.errors import GraphBubbleUp
+from towpath.prebuilt.durable import begun, surrounding
 from towpath.prebuilt.errors import ToolInputError
 from towpath.prebuilt.hops import Hop, Program, awaited, blocking
 from towpath.prebuilt.injection import (
+    ContextT,
     InjectedState,
     InjectedStore,
+    StateT,
     ToolRuntime,
     Wanted,
+    declare_result,
     field_of,
     filled,
     wanted,
@@ -70,8 +81,10 @@ __all__ = (
     "TOOL_INVOCATION_ERROR_TEMPLATE",
     "TOOL_MESSAGE_BLOCK_TYPES",
     "AsyncToolCallWrapper",
+    "ContextT",
     "InjectedState",
     "InjectedStore",
+    "StateT",
     "ToolCallRequest",
     "ToolCallWithContext",
     "ToolCallWrapper",
@@ -130,6 +143,7 @@ class ToolNode(Runnable[Any, Any]):
         self._tools_by_name: dict[str, BaseTool] = {}
         for given in tools:
             tool = given if isinstance(given, BaseTool) else create_tool(given)
+            declare_result(tool)
             self._tools_by_name[tool.name] = tool
         self._wanted = {n: wanted(t) for n, t in self._tools_by_name.items()}
         self._messages_key = messages_key
@@ -152,21 +166,41 @@ class ToolNode(Runnable[Any, Any]):
     ) -> Any:
         """Run the tools that are called, each in a thread of its own."""
         batch, requests = self._requests(input, ensure_config(config), kwargs)
+        context = surrounding()
         if len(requests) < 2:
-            results = [self._run_call(request, batch) for request in requests]
+            settled = [self._run_call(request, batch) for request in requests]
+        elif context is not None:
+            calls = [self._begun(context, request, batch) for request in requests]
+            settled = [call.exception() or call.result() for call in calls]
         else:
             with get_executor_for_config(requests[0].runtime.config) as threads:
-                several = [batch] * len(requests)
-                results = list(threads.map(self._run_call, requests, several))
-        return combined(results, batch, self._messages_key)
+                calls = [threads.submit(self._run_call, r, batch) for r in requests]
+            settled = [call.exception() or call.result() for call in calls]
+        return combined(succeeded(settled), batch, self._messages_key)
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Any:
         """Run the tools that are called, at the same time."""
         batch, requests = self._requests(input, ensure_config(config), kwargs)
-        calls = (self._arun_call(request, batch) for request in requests)
-        return combined(await asyncio.gather(*calls), batch, self._messages_key)
+        context = surrounding()
+        if len(requests) < 2 or context is None:
+            calls = [self._arun_call(request, batch) for request in requests]
+        else:
+            calls = [self._begun(context, request, batch) for request in requests]
+        settled = await asyncio.gather(*calls, return_exceptions=True)
+        return combined(succeeded(settled), batch, self._messages_key)
+
+    def _begun(
+        self, context: TaskContext, request: ToolCallRequest, batch: Batch
+    ) -> Any:
+        """One call as a task of the run; its future."""
+        return begun(
+            context,
+            request.tool_call,
+            lambda _: self._run_call(request, batch),
+            lambda _: self._arun_call(request, batch),
+        )
 
     def _run_call(self, request: ToolCallRequest, batch: Batch) -> Result:
         return blocking(self._attended(request, batch))
@@ -218,8 +252,8 @@ class ToolNode(Runnable[Any, Any]):
         async def attended() -> Any:
             if awrap is not None:
                 return await awrap(request, aexecute)
-            # A blocking wrapper blocks the loop, as a blocking node would not.
             assert wrap is not None
+            # It may block, and must not block the loop.
             return await asyncio.to_thread(wrap, request, execute)
 
         def attend() -> Any:
@@ -282,6 +316,17 @@ class ToolNode(Runnable[Any, Any]):
         return ToolMessage(
             content, name=call["name"], tool_call_id=call["id"], status="error"
         )
+
+
+def succeeded(settled: Sequence[Result | BaseException]) -> list[Result]:
+    """The results of all calls, unless one failed; a failure comes before a question.
+
+    Each call is let run to its end before.
+    """
+    errors = [one for one in settled if isinstance(one, BaseException)]
+    for error in sorted(errors, key=lambda error: isinstance(error, GraphBubbleUp)):
+        raise error
+    return cast("list[Result]", list(settled))
 
 
 def tools_condition(
