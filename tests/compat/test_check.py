@@ -116,3 +116,11 @@ def test_a_path_that_is_not_there_is_an_error_of_the_call(programs):
 def test_names_that_only_a_warning_stands_before_are_covered(programs, name):
     programs.write("app.py", f"from langgraph.constants import {name}")
     assert 0 == checked(programs, "--check", "app.py")[0]
+
+
+def test_what_needs_an_extra_is_covered_and_said_to_need_it(programs):
+    text = "from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver"
+    file = programs.write("app.py", text)
+    words = ("-m", "towpath.compat", "--check", str(file))
+    lines = programs.printed(*words, alone=True).splitlines()
+    assert lines[0].endswith("AsyncPostgresSaver: needs an extra of towpath")

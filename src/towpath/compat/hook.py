@@ -128,17 +128,24 @@ def home_of(name: str) -> str | None:
 
 
 def exists(module: str) -> bool:
-    """Whether we have a module of that name.
+    """Whether we have a module of that name; it need not be possible to load it."""
+    return spec_of(module) is not None
 
-    Only the file system is asked: `find_spec` would come back to the hook.
+
+@cache
+def spec_of(module: str) -> ModuleSpec | None:
+    """Find a module of ours without importing anything.
+
+    Only files are looked for: `importlib.util.find_spec` would import the
+    packages around it, which may need an extra, and come back to the hook.
     """
     parent = module.rpartition(".")[0]
     if not parent:
-        return module == OURS
-    if not exists(parent):
-        return False
-    path = getattr(import_module(parent), "__path__", None)
-    return path is not None and PathFinder.find_spec(module, path) is not None
+        return sys.modules[OURS].__spec__
+    around = spec_of(parent)
+    if around is None or around.submodule_search_locations is None:
+        return None
+    return PathFinder.find_spec(module, around.submodule_search_locations)
 
 
 def install(*, theirs: Iterable[str] = ()) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import Any, Final, Literal
 
 from towpath.checkpoint.serde.arrays import register_numpy
@@ -12,8 +13,6 @@ from towpath.checkpoint.serde.codec import Codec
 from towpath.checkpoint.serde.frames import register_pandas
 from towpath.checkpoint.serde.langchain import register_langchain
 from towpath.checkpoint.serde.own import register_own
-from towpath.checkpoint.serde.peer import EXT_DELTA_SNAPSHOT, revived
-from towpath.checkpoint.serde.peer import msgpack_to_json as _msgpack_ext_hook_to_json
 from towpath.checkpoint.serde.registry import register
 from towpath.checkpoint.serde.urls import register_urls
 from towpath.errors import DeserializationError
@@ -32,6 +31,8 @@ _LEARNING: Final = Codec(learn=True)
 NULL: Final = "null"
 BYTES: Final = "bytes"
 VALUE: Final = "tp1"
+# Read, never written.
+PEERS: Final = frozenset({"msgpack", "bytearray"})
 
 
 class JsonPlusSerializer(SerializerProtocol):
@@ -91,13 +92,15 @@ class JsonPlusSerializer(SerializerProtocol):
             return None
         if tag == BYTES:
             return content
+        if tag in PEERS:
+            return peer().read(tag, content)
         raise DeserializationError(
             f"stored bytes are of the unknown form {tag!r}", hint=_hint(tag)
         )
 
     def _reviver(self, value: Mapping[str, Any]) -> Any:
         # Serializers of other packages that derive from this one call it.
-        return revived(value)
+        return peer().revived(value)
 
     def with_msgpack_allowlist(
         self, extra_allowlist: Iterable[tuple[str, ...] | type]
@@ -113,8 +116,20 @@ class JsonPlusSerializer(SerializerProtocol):
         return self
 
 
-# Servers import it from here.
-__all__ = ("EXT_DELTA_SNAPSHOT", "JsonPlusSerializer", "_msgpack_ext_hook_to_json")
+def peer() -> Any:
+    """What reads the peer's forms; loaded by those who meet them."""
+    return import_module("towpath.checkpoint.serde.peer")
+
+
+def __getattr__(name: str) -> Any:
+    # Names that servers import from here.
+    homes = {
+        "EXT_DELTA_SNAPSHOT": "EXT_DELTA_SNAPSHOT",
+        "_msgpack_ext_hook_to_json": "msgpack_to_json",
+    }
+    if name not in homes:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(peer(), homes[name])
 
 
 def _hint(tag: str) -> str | None:

@@ -122,7 +122,7 @@ class Registry:
             self._grow(tuple(self._declared))
             entry = self._by_name.get(name) or self._named(name)
         if entry is None:
-            raise _unknown_name(name)
+            raise unknown_name(name)
         return entry
 
     def _named(self, name: str) -> Entry | None:
@@ -166,7 +166,8 @@ def unknown_type(cls: type) -> SerializationError:
     )
 
 
-def _unknown_name(name: str) -> DeserializationError:
+def unknown_name(name: str) -> DeserializationError:
+    """Return the error for a stored name that nobody registered."""
     return DeserializationError(
         f"the stored class {name!r} is not registered in this program",
         hint="declare it in a state schema, or import the module that defines it "

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ("RemoteGraph",)
+__all__ = ("RemoteException", "RemoteGraph")
+
+
+class RemoteException(Exception):  # noqa: N818 - the peer's name
+    """A graph on a server failed."""
 
 
 class RemoteGraph:
