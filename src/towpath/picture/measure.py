@@ -24,7 +24,10 @@ WIDTHS: Final = (
     333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556,
     556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 )  # fmt: skip
-PIECES: Final = re.compile(r"\s+|[^\s_\-./:]*[_\-./:]+|[^\s_\-./:]+")
+PIECES: Final = re.compile(
+    r"\s+|[A-Z]+[^\sA-Z_\-./:]*[_\-./:]*|[^\sA-Z_\-./:]+[_\-./:]*|[_\-./:]+"
+)
+"""Where lines may break: after words, parts of names, and before humps."""
 DOTS: Final = "…"
 
 
