@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import zip_longest
 from os import PathLike
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ from typing import Final
 from towpath.picture.measure import plain
 from towpath.picture.sketch import lasted
 from towpath.report.changes import Change
-from towpath.report.facts import Story, line_to
+from towpath.report.facts import Story, line_to, standing
 from towpath.report.moments import Did, Moment
 from towpath.report.style import STYLE
 
@@ -123,11 +124,11 @@ class Page:
         counted = {
             "steps": f"{steps:,}",
             "checkpoints": f"{sum(1 for _ in self.every()):,}",
-            "from": start.strftime("%Y-%m-%d %H:%M:%S") if start else "",
+            "from (UTC)": start.strftime("%Y-%m-%d %H:%M:%S") if start else "",
             "first to last": text(lasted((end - start).total_seconds()))
             if start and end
             else "",
-            "branches": str(len(self.heads()) - 1),
+            "other branches": str(len(self.heads()) - 1),
             "subgraph runs": str(len(self.story) - 1),
         }
         shown = {
@@ -154,11 +155,11 @@ class Page:
 
     def ends(self) -> list[Moment]:
         """Where the graph and its subgraphs are now."""
-        known = {m.id for m in self.line[-1:]}
+        now = standing(self.line)
         inner = [
             moments[-1]
             for ns, moments in self.story.items()
-            if ns and moments and moments[-1].above in known
+            if ns and moments and moments[-1].above in now
         ]
         return [*self.line[-1:], *inner]
 
@@ -189,8 +190,16 @@ class Page:
                 yield from self.inner(ns, 0)
 
     def timeline(self, moments: Sequence[Moment], depth: int) -> Iterator[str]:
-        for moment in moments:
+        """Each moment with what it led to, which the next one has."""
+        for moment, after in zip_longest(moments, moments[1:]):
+            given = moment.changed if moment is moments[0] else []
             yield from self.step(moment, depth)
+            yield from changed_parts("what was there to begin with", given)
+            yield from changed_parts("what changed", after.changed if after else [])
+            yield more("the state at its beginning" if after else "state", moment.state)
+            where = f"checkpoint {moment.id}"
+            where += f" in {moment.ns}" if moment.ns else ""
+            yield f"<small>{text(where)}</small></div></details>"
 
     def inner(self, ns: str, depth: int) -> Iterator[str]:
         """The moments of a subgraph."""
@@ -200,7 +209,7 @@ class Page:
         yield "</div>"
 
     def step(self, moment: Moment, depth: int) -> Iterator[str]:
-        """One superstep: what is seen at once, and what opening it shows."""
+        """The beginning of a superstep: what is seen at once, and its tasks."""
         chips = [chip(task) for task in moment.tasks if task.name != "__start__"]
         if moment.source != "loop":
             chips.insert(0, f'<span class="chip plain">{text(moment.source)}</span>')
@@ -216,13 +225,6 @@ class Page:
             if task.ns and task.ns not in self.told and depth < NESTING:
                 yield f"<h3>in the subgraph {text(task.name)}</h3>"
                 yield from self.inner(task.ns, depth + 1)
-        if moment.changed:
-            yield "<h3>what changed to get here</h3>"
-        for change in moment.changed:
-            yield change_part(change)
-        yield more("state", moment.state)
-        where = f"checkpoint {moment.id}" + (f" in {moment.ns}" if moment.ns else "")
-        yield f"<small>{text(where)}</small></div></details>"
 
     def time(self, moment: Moment) -> str:
         """When a step began, and how long it took, also as a bar."""
@@ -261,6 +263,12 @@ def task_parts(task: Did) -> Iterator[str]:
         yield note("failed", f"<b>{text(task.name)}</b>: {text(task.error)}")
     if task.result and task.name != "__start__":
         yield f"<p><b>{text(task.name)}</b> wrote <code>{text(task.result)}</code></p>"
+
+
+def changed_parts(what: str, changes: Sequence[Change]) -> Iterator[str]:
+    if changes:
+        yield f"<h3>{what}</h3>"
+    yield from map(change_part, changes)
 
 
 def change_part(change: Change) -> str:
