@@ -21,6 +21,7 @@ from towpath.cli.outcome import EXIT, Outcome, explain, has_begun, of_snapshot
 from towpath.cli.output import emit, kept_apart
 from towpath.cli.plain import to_json
 from towpath.cli.problem import Problem, nearest
+from towpath.cli.report import report
 from towpath.cli.run import Request, ordered
 from towpath.cli.session import Session, open_graph
 from towpath.cli.storage import (
@@ -369,6 +370,9 @@ def history(
             emit(to_json(one))
     else:
         show.show_history(found)
+
+
+program.add_command(report)
 
 
 def place(thread: str, checkpoint: str | None) -> dict[str, Any]:
