@@ -11,8 +11,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from towpath import END, START, Command, Send, StateGraph
-from towpath.graph.draw import DrawingError
+from towpath.graph.draw import DrawingError, Edge, Graph
 from towpath.picture.png import has_font
+from towpath.picture.svg import FONT
 from towpath.testing.api import load
 
 
@@ -278,12 +279,20 @@ def test_plain_text_is_a_drawing(capsys):
     assert "|  a  |" in shown
 
 
+@pytest.fixture
+def renderer():
+    """What draws PNG, with a font to write with."""
+    pytest.importorskip("resvg_py")
+    if not has_font((), FONT):
+        pytest.skip("no font on this machine")
+
+
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
+@pytest.mark.usefixtures("renderer")
 @pytest.mark.parametrize("verb", ["draw_png", "draw_mermaid_png"])
 def test_png_is_drawn_here_and_written_to_the_file_named(verb, tmp_path, monkeypatch):
-    pytest.importorskip("resvg_py")
     monkeypatch.setattr(socket, "socket", None)  # nobody is asked
     file = tmp_path / "graph.png"
     graph = chain(load("towpath"), "a").compile().get_graph()
@@ -291,8 +300,8 @@ def test_png_is_drawn_here_and_written_to_the_file_named(verb, tmp_path, monkeyp
     assert file.read_bytes().startswith(PNG)
 
 
+@pytest.mark.usefixtures("renderer")
 def test_options_of_the_peer_s_picture_are_taken():
-    pytest.importorskip("resvg_py")
     graph = chain(load("towpath"), "a").compile().get_graph()
     options = {"background_color": "white", "padding": 3, "max_retries": 2}
     assert graph.draw_mermaid_png(**options).startswith(PNG)
@@ -395,6 +404,17 @@ def test_every_shape_has_a_picture(shape):
     assert picture.mermaid.startswith("---\nconfig:")
 
 
+def test_an_edge_to_a_node_that_is_not_there_is_left_out():
+    """A graph that was put together by hand, or came from elsewhere."""
+    graph = Graph()
+    graph.add_node(None, "a")
+    graph.edges.append(Edge("a", "missing"))
+    assert [] == graph.draw().sketch.strokes
+    assert "a" in graph.draw_ascii()
+    assert Graph().draw().svg.startswith("<svg")
+    assert "" == Graph().draw_ascii()
+
+
 def test_a_picture_is_saved_in_the_form_of_its_suffix(tmp_path):
     picture = chain(load("towpath"), "a").compile().draw()
     forms = {
@@ -432,8 +452,8 @@ def test_a_font_file_that_is_not_there_is_named():
         chain(load("towpath"), "a").compile().draw().png(fonts=["missing.ttf"])
 
 
+@pytest.mark.usefixtures("renderer")
 def test_a_huge_picture_is_made_smaller_than_asked_for(monkeypatch):
-    pytest.importorskip("resvg_py")
     monkeypatch.setattr("towpath.picture.png.PIXELS_MAX", 10_000)
     made = chain(load("towpath"), "a").compile().draw().png(scale=1000)
     width, height = struct.unpack(">II", made[16:24])

@@ -65,6 +65,7 @@ def around(nest, id):
     return [next(box for box in boxes_of(nest) if box.id == id), *frames]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", GAPS, ids=["pixels", "cells"])
 @given(make=nests())
 @settings(deadline=None, max_examples=60)
@@ -75,6 +76,7 @@ def test_no_two_boxes_overlap(gaps, make):
         assert apart(a, b), (a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", GAPS, ids=["pixels", "cells"])
 @given(make=nests())
 @settings(deadline=None, max_examples=60)
@@ -88,6 +90,7 @@ def test_a_frame_holds_its_boxes_and_no_others(gaps, make):
             assert holds or apart(box, frame.outer), (box, frame.outer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", GAPS, ids=["pixels", "cells"])
 @given(make=nests())
 @settings(deadline=None, max_examples=60)
@@ -111,6 +114,7 @@ def touches(point, box, half):
     return across and up and min(near) <= 0.01 + half
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", GAPS, ids=["pixels", "cells"])
 @given(make=nests(paths=[()]))
 @settings(deadline=None, max_examples=100)
@@ -128,6 +132,7 @@ def test_a_wire_passes_no_other_box(gaps, make):
                 assert aside or above, (wire, box)
 
 
+@pytest.mark.slow
 @given(make=nests())
 @settings(deadline=None, max_examples=60)
 def test_places_of_characters_are_whole_numbers(make):
@@ -138,6 +143,7 @@ def test_places_of_characters_are_whole_numbers(make):
         assert float(box.y).is_integer(), box
 
 
+@pytest.mark.slow
 @given(make=nests())
 @settings(deadline=None, max_examples=30)
 def test_the_same_graph_is_laid_out_in_the_same_way(make):
@@ -147,6 +153,7 @@ def test_the_same_graph_is_laid_out_in_the_same_way(make):
     assert wires_of(one) == wires_of(two)
 
 
+@pytest.mark.slow
 @given(make=nests())
 @settings(deadline=None, max_examples=60)
 def test_everything_is_inside_of_the_size(make):
@@ -205,6 +212,7 @@ def test_a_graph_that_can_be_drawn_without_crossings_is():
     assert [dict(zip("abc", "xyz", strict=True))[n] for n in order] == below
 
 
+@pytest.mark.slow
 def test_a_chain_of_thousands_needs_no_deep_stack():
     names = [str(i) for i in range(3000)]
     boxes = [Box(name, 10, 10) for name in names]

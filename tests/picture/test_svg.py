@@ -46,6 +46,7 @@ def test_a_name_can_be_anything(name):
     assert "graph" == tree.find(f"{NS}title").text
 
 
+@pytest.mark.slow
 @given(name=st.text(max_size=80))
 @settings(deadline=None, max_examples=80)
 def test_any_text_gives_valid_xml_and_rows_of_characters(name):
@@ -53,6 +54,7 @@ def test_any_text_gives_valid_xml_and_rows_of_characters(name):
     assert text(two(name))
 
 
+@pytest.mark.slow
 @given(name=st.text(max_size=120))
 @settings(deadline=None, max_examples=80)
 def test_text_stays_inside_of_its_box(name):

@@ -34,6 +34,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(value=values, most=st.integers(1, 400))
 @settings(max_examples=40)
 def test_no_value_is_longer_than_asked_for(value, most):

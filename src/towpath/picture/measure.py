@@ -81,9 +81,14 @@ def cut(text: str, measure: Measure, room: float) -> str:
     """A line that fits, with dots in place of what does not."""
     if measure(text) <= room:
         return text
-    while text and measure(text + DOTS) > room:
-        text = text[:-1]
-    return text + DOTS
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if measure(text[:middle] + DOTS) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return text[:low] + DOTS
 
 
 def folded(text: str, measure: Measure, room: float, most: int) -> tuple[str, ...]:
