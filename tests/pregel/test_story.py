@@ -245,6 +245,18 @@ def test_a_report_tells_steps_questions_changes_and_errors(graph):
     assert "fragile failed step 2 : ValueError('<i>too many</i>')" in text
 
 
+def test_a_wide_step_is_told_in_one_line():
+    made = builder(work=lambda state: {"seen": [state["n"]]})
+    made.add_conditional_edges(
+        START, lambda state: [Send("work", {"n": i}) for i in range(300)], ["work"]
+    )
+    graph = made.compile(checkpointer=InMemorySaver())
+    graph.invoke({"n": 0, "seen": []}, CONFIG)
+    text = told(graph).text()
+    assert "work ×300 seen" in text
+    assert "and 250 more tasks" in text
+
+
 def test_a_report_has_the_picture_of_the_run(graph):
     graph.invoke({"n": 0, "seen": []}, CONFIG)
     assert graph.draw(CONFIG, xray=True).svg in graph.report(CONFIG).html

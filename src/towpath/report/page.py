@@ -6,6 +6,7 @@ requests, so that no value can do anything even in a browser that is mistaken.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -14,8 +15,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
+from towpath.constants import START
 from towpath.picture.measure import plain
-from towpath.picture.sketch import lasted
+from towpath.picture.sketch import TIMES, lasted
 from towpath.report.changes import Change
 from towpath.report.facts import Story, line_to, standing
 from towpath.report.moments import Did, Moment
@@ -23,7 +25,10 @@ from towpath.report.style import STYLE
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 SIGNS: Final = {"+": "plus", "-": "minus"}
+STATES: Final = {"failed": " failed", "waiting": " asks", "next": " next"}
 NESTING: Final = 8
+TASKS: Final = 50
+KEYS: Final = 4
 
 
 class Report:
@@ -120,7 +125,10 @@ class Page:
     def facts(self) -> str:
         """What there is to count."""
         start, end = self.root[0].at, self.root[-1].at
-        steps = sum(m.source == "loop" for m in self.line)
+        steps = sum(
+            any(t.status == "done" and t.name != START for t in moment.tasks)
+            for moment in self.line
+        )
         counted = {
             "steps": f"{steps:,}",
             "checkpoints": f"{sum(1 for _ in self.every()):,}",
@@ -190,16 +198,20 @@ class Page:
                 yield from self.inner(ns, 0)
 
     def timeline(self, moments: Sequence[Moment], depth: int) -> Iterator[str]:
-        """Each moment with what it led to, which the next one has."""
+        """Each moment with what it led to, which the one after it has."""
+        before: Moment | None = None
         for moment, after in zip_longest(moments, moments[1:]):
-            given = moment.changed if moment is moments[0] else []
-            yield from self.step(moment, depth)
-            yield from changed_parts("what was there to begin with", given)
-            yield from changed_parts("what changed", after.changed if after else [])
+            led = after.changed if after and after.parent == moment.id else []
+            yield from self.step(moment, led, depth)
+            if before is None or before.id != moment.parent:
+                given = "what was there to begin with"
+                yield from changed_parts(given, moment.changed)
+            yield from changed_parts("what changed", led)
             yield more("the state at its beginning" if after else "state", moment.state)
             where = f"checkpoint {moment.id}"
             where += f" in {moment.ns}" if moment.ns else ""
             yield f"<small>{text(where)}</small></div></details>"
+            before = moment
 
     def inner(self, ns: str, depth: int) -> Iterator[str]:
         """The moments of a subgraph."""
@@ -208,19 +220,18 @@ class Page:
         yield from self.timeline(self.story.get(ns, ()), depth)
         yield "</div>"
 
-    def step(self, moment: Moment, depth: int) -> Iterator[str]:
+    def step(self, moment: Moment, led: Sequence[Change], depth: int) -> Iterator[str]:
         """The beginning of a superstep: what is seen at once, and its tasks."""
-        chips = [chip(task) for task in moment.tasks if task.name != "__start__"]
-        if moment.source != "loop":
-            chips.insert(0, f'<span class="chip plain">{text(moment.source)}</span>')
-        if not moment.tasks:
-            chips.append('<span class="soft">the end</span>')
+        who = "".join([*chips(moment), changed_keys(led)])
         yield f'<details class="step" id="{anchor(moment)}"><summary>'
         yield f'<span class="no">{moment.step}</span>'
-        yield f'<span class="who">{"".join(chips)}</span>{self.time(moment)}</summary>'
-        yield "<div>"
-        for task in moment.tasks:
-            yield from task_parts(task)
+        yield f'<span class="who">{who}</span>{self.time(moment)}</summary><div>'
+        # What a lone task wrote is what changed.
+        wrote = len(moment.tasks) > 1 or not led
+        for task in moment.tasks[:TASKS]:
+            yield from task_parts(task, wrote=wrote)
+        if len(moment.tasks) > TASKS:
+            yield f'<p class="soft">and {len(moment.tasks) - TASKS} more tasks</p>'
         for task in moment.tasks:
             if task.ns and task.ns not in self.told and depth < NESTING:
                 yield f"<h3>in the subgraph {text(task.name)}</h3>"
@@ -248,20 +259,35 @@ def note(kind: str, html: str) -> str:
     return f'<div class="note {kind}">{html}</div>'
 
 
-def chip(task: Did) -> str:
-    word = {"failed": " failed", "waiting": " asks", "next": " next"}.get(
-        task.status, ""
-    )
-    return f'<span class="chip {task.status}">{text(task.name)}{word}</span>'
+def chips(moment: Moment) -> Iterator[str]:
+    """What ran at a moment; tasks of one node that stand alike are one chip."""
+    if moment.source != "loop":
+        yield f'<span class="chip plain">{text(moment.source)}</span>'
+    if not moment.tasks:
+        yield '<span class="soft">the end</span>'
+    alike = Counter((t.name, t.status) for t in moment.tasks if t.name != START)
+    for (name, status), count in alike.items():
+        many = f" {TIMES}{count}" if count > 1 else ""
+        shown = f"{name}{many}{STATES.get(status, '')}"
+        yield f'<span class="chip {status}">{text(shown)}</span>'
 
 
-def task_parts(task: Did) -> Iterator[str]:
+def changed_keys(changes: Sequence[Change]) -> str:
+    """The names of the keys that a step changed, the first few of them."""
+    if not changes:
+        return ""
+    names = ", ".join(change.key for change in changes[:KEYS])
+    dots = ", …" if len(changes) > KEYS else ""
+    return f'<span class="soft">{text(names + dots)}</span>'
+
+
+def task_parts(task: Did, *, wrote: bool) -> Iterator[str]:
     """What came of a task, where there is something to say."""
     for _, asked in task.questions:
         yield note("waiting", f"<b>{text(task.name)}</b> asked: {text(asked)}")
     if task.error:
         yield note("failed", f"<b>{text(task.name)}</b>: {text(task.error)}")
-    if task.result and task.name != "__start__":
+    if wrote and task.result and task.name != START:
         yield f"<p><b>{text(task.name)}</b> wrote <code>{text(task.result)}</code></p>"
 
 
