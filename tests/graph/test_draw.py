@@ -1,12 +1,19 @@
 """Drawings have the nodes and edges of the graph, in the peer's forms."""
 
 import operator
+import socket
+import struct
+import sys
+import types
 from typing import Annotated, Literal, TypedDict
+from xml.etree import ElementTree as ET
 
 import pytest
 
-from towpath import END, START, Command, StateGraph
-from towpath.graph.draw import DrawingError
+from towpath import END, START, Command, Send, StateGraph
+from towpath.graph.draw import DrawingError, Edge, Graph
+from towpath.picture.png import has_font
+from towpath.picture.svg import FONT
 from towpath.testing.api import load
 
 
@@ -261,20 +268,196 @@ def test_styles_can_be_chosen():
     assert "  theme: neutral" in text
 
 
-def test_plain_text_lists_each_node_with_what_follows(capsys):
+def test_plain_text_is_a_drawing(capsys):
     made = builder(load("towpath"), "a", "b")
     made.add_edge(START, "a")
     made.add_conditional_edges("a", lambda state: 1, {1: "b"})
-    made.compile().get_graph().print_ascii()
-    expected = "__start__\n  --> a\na\n  ..> b  (1)\nb\n  --> __end__\n__end__\n"
-    assert expected == capsys.readouterr().out
+    graph = made.compile().get_graph()
+    graph.print_ascii()
+    shown = capsys.readouterr().out
+    assert graph.draw_ascii() + "\n" == shown
+    assert "|  a  |" in shown
 
 
-@pytest.mark.parametrize("picture", ["draw_png", "draw_mermaid_png"])
-def test_no_picture_is_fetched_from_anywhere(picture):
+@pytest.fixture
+def renderer():
+    """What draws PNG, with a font to write with."""
+    pytest.importorskip("resvg_py")
+    if not has_font((), FONT):
+        pytest.skip("no font on this machine")
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.usefixtures("renderer")
+@pytest.mark.parametrize("verb", ["draw_png", "draw_mermaid_png"])
+def test_png_is_drawn_here_and_written_to_the_file_named(verb, tmp_path, monkeypatch):
+    monkeypatch.setattr(socket, "socket", None)  # nobody is asked
+    file = tmp_path / "graph.png"
     graph = chain(load("towpath"), "a").compile().get_graph()
-    with pytest.raises(DrawingError, match="mermaid.live"):
-        getattr(graph, picture)()
+    assert getattr(graph, verb)(output_file_path=str(file)) == file.read_bytes()
+    assert file.read_bytes().startswith(PNG)
+
+
+@pytest.mark.usefixtures("renderer")
+def test_options_of_the_peer_s_picture_are_taken():
+    graph = chain(load("towpath"), "a").compile().get_graph()
+    options = {"background_color": "white", "padding": 3, "max_retries": 2}
+    assert graph.draw_mermaid_png(**options).startswith(PNG)
+
+
+def test_a_notebook_shows_a_compiled_graph_and_a_drawing():
+    graph = chain(load("towpath"), "a").compile()
+    for shown in (graph, graph.get_graph(), graph.draw()):
+        bundle = shown._repr_mimebundle_()
+        assert bundle["image/svg+xml"].startswith("<svg")
+        assert bundle["text/plain"]
+
+
+# -- pictures -----------------------------------------------------------------
+
+
+def manners(graph, **options):
+    sketch = graph.draw(**options).sketch
+    return {(s.source, s.target, s.manner) for s in sketch.strokes}
+
+
+def test_routes_of_commands_are_told_from_choices():
+    assert ("a", "b", "command") in manners(commands(load("towpath")))
+    assert ("a", "b", "branch") in manners(path_map(load("towpath")))
+
+
+def test_an_error_handler_is_marked():
+    made = StateGraph(State)
+    made.add_node("a", nothing, error_handler=nothing)
+    made.add_edge(START, "a")
+    sketch = made.compile().draw().sketch
+    assert ["error"] == [s.manner for s in sketch.strokes if s.label == "error"]
+    [handler] = [f for f in sketch.figures if f.kind == "handler"]
+    assert ("a", ("error handler",)) == (handler.name, handler.notes)
+
+
+def fan(state):
+    return [Send("work", one) for one in state["seen"]]
+
+
+@pytest.mark.parametrize(
+    ("path", "manner"), [(fan, "send"), (lambda state: "work", "branch")]
+)
+def test_a_path_that_makes_sends_is_marked(path, manner):
+    made = builder(load("towpath"), "work")
+    made.add_conditional_edges(START, path, ["work"])
+    assert ("__start__", "work", manner) in manners(made.compile())
+
+
+@pytest.mark.parametrize("policy", ["all", "taken"])
+def test_a_join_is_drawn_as_one(policy):
+    made = builder(load("towpath"), "a", "b", "c")
+    made.add_edge(START, "a")
+    made.add_edge(START, "b")
+    made.add_edge(["a", "b"], "c", join=policy)
+    sketch = made.compile().draw().sketch
+    [join] = [f for f in sketch.figures if f.kind == "join"]
+    assert policy == join.name
+    ends = {
+        (s.source, s.target) for s in sketch.strokes if join.id in (s.source, s.target)
+    }
+    assert {("a", join.id), ("b", join.id), (join.id, "c")} == ends
+    assert ("a", "c") not in {(s.source, s.target) for s in sketch.strokes}
+
+
+def test_a_join_of_subgraphs_is_led_from_where_they_end():
+    lib = load("towpath")
+    made = builder(lib, "c")
+    for name in ("left", "right"):
+        made.add_node(name, chain(lib, "i", "j").compile())
+        made.add_edge(START, name)
+    made.add_edge(["left", "right"], "c")
+    sketch = made.compile().draw(xray=True).sketch
+    [join] = [f for f in sketch.figures if f.kind == "join"]
+    into = {s.source for s in sketch.strokes if s.target == join.id}
+    assert {"left:j", "right:j"} == into
+
+
+def test_deferred_nodes_and_breakpoints_are_told():
+    notes = {f.id: f.notes for f in marked(load("towpath")).draw().sketch.figures}
+    assert ("deferred",) == notes["d"]
+    assert ("stops before", "stops after") == notes["a"]
+
+
+def test_subgraphs_are_marked_and_opened():
+    graph = nested(load("towpath"))
+    kinds = {f.id: f.kind for f in graph.draw().sketch.figures}
+    assert "graph" == kinds["sub"]
+    paths = {f.id: f.path for f in graph.draw(xray=True).sketch.figures}
+    assert ("sub", "deep") == paths["sub:deep:i"]
+    once = {f.id for f in graph.draw(xray=1).sketch.figures}
+    assert {"sub:m", "sub:deep"} <= once
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_every_shape_has_a_picture(shape):
+    picture = shape(load("towpath")).draw(xray=True)
+    ET.fromstring(picture.svg)
+    assert picture.ascii.isascii() or shape is odd_names
+    assert picture.mermaid.startswith("---\nconfig:")
+
+
+def test_an_edge_to_a_node_that_is_not_there_is_left_out():
+    """A graph that was put together by hand, or came from elsewhere."""
+    graph = Graph()
+    graph.add_node(None, "a")
+    graph.edges.append(Edge("a", "missing"))
+    assert [] == graph.draw().sketch.strokes
+    assert "a" in graph.draw_ascii()
+    assert Graph().draw().svg.startswith("<svg")
+    assert "" == Graph().draw_ascii()
+
+
+def test_a_picture_is_saved_in_the_form_of_its_suffix(tmp_path):
+    picture = chain(load("towpath"), "a").compile().draw()
+    forms = {
+        "a.svg": picture.svg,
+        "a.mmd": picture.mermaid,
+        "a.txt": picture.text + "\n",
+    }
+    for name, text in forms.items():
+        assert text == picture.save(tmp_path / name).read_text("utf-8")
+    assert picture.svg in picture.save(tmp_path / "a.html").read_text("utf-8")
+    with pytest.raises(DrawingError, match="gif") as raised:
+        picture.save(tmp_path / "a.gif")
+    assert ".svg" in raised.value.hint
+
+
+def test_without_the_renderer_png_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(DrawingError) as raised:
+        chain(load("towpath"), "a").compile().draw().png()
+    assert "towpath[draw]" in raised.value.hint
+
+
+def test_without_a_font_no_picture_without_names_is_made(monkeypatch):
+    renderer = types.ModuleType("resvg_py")
+    renderer.svg_to_bytes = lambda **options: PNG
+    monkeypatch.setitem(sys.modules, "resvg_py", renderer)
+    has_font.cache_clear()
+    with pytest.raises(DrawingError, match="no font"):
+        chain(load("towpath"), "a").compile().draw().png()
+    has_font.cache_clear()
+
+
+def test_a_font_file_that_is_not_there_is_named():
+    with pytest.raises(DrawingError, match=r"missing\.ttf"):
+        chain(load("towpath"), "a").compile().draw().png(fonts=["missing.ttf"])
+
+
+@pytest.mark.usefixtures("renderer")
+def test_a_huge_picture_is_made_smaller_than_asked_for(monkeypatch):
+    monkeypatch.setattr("towpath.picture.png.PIXELS_MAX", 10_000)
+    made = chain(load("towpath"), "a").compile().draw().png(scale=1000)
+    width, height = struct.unpack(">II", made[16:24])
+    assert width * height <= 10_500
 
 
 def test_a_command_that_names_no_known_node_draws_nothing():

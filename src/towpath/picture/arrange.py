@@ -40,7 +40,7 @@ class Arrangement:
         self.widths = [box.width for box in boxes]
         self.heights = [box.height for box in boxes]
         for wire in self.own:
-            beside = 2 * (gaps.loop + wire.label[0] + gaps.half)
+            beside = 2 * (gaps.loop + wire.label[0])
             i = self.number[wire.source]
             self.widths[i] = max(self.widths[i], boxes[i].width + beside)
         self.chains: dict[int, list[Link]] = {}

@@ -24,7 +24,10 @@ WIDTHS: Final = (
     333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556,
     556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 )  # fmt: skip
-PIECES: Final = re.compile(r"\s+|[^\s_\-./:]*[_\-./:]+|[^\s_\-./:]+")
+PIECES: Final = re.compile(
+    r"\s+|[A-Z]+[^\sA-Z_\-./:]*[_\-./:]*|[^\sA-Z_\-./:]+[_\-./:]*|[_\-./:]+"
+)
+"""Where lines may break: after words, parts of names, and before humps."""
 DOTS: Final = "…"
 
 
@@ -78,9 +81,14 @@ def cut(text: str, measure: Measure, room: float) -> str:
     """A line that fits, with dots in place of what does not."""
     if measure(text) <= room:
         return text
-    while text and measure(text + DOTS) > room:
-        text = text[:-1]
-    return text + DOTS
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if measure(text[:middle] + DOTS) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return text[:low] + DOTS
 
 
 def folded(text: str, measure: Measure, room: float, most: int) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ from towpath.picture.order import Layers
 from towpath.picture.shapes import Link
 
 TURNS: Final = 60
+MANY: Final = 2000
+"""Of more boxes nobody follows the lines; they are placed less exactly."""
 STILL: Final = 0.05
 # Links that belong to a long wire are kept straighter than short ones.
 WEIGHTS: Final = (1.0, 2.0, 8.0)
@@ -55,7 +57,7 @@ class Placer:
 
     def settle(self) -> list[float]:
         """Let the layers take turns; return the places."""
-        for turn in range(TURNS):
+        for turn in range(TURNS if len(self.widths) <= MANY else TURNS // 4):
             moved = 0.0
             rows = self.layers.rows
             for row in rows if turn % 2 == 0 else reversed(rows):

@@ -51,6 +51,8 @@ def sketch_of(
         if sources and join.target in graph.nodes:
             joined.update({(source, join.target): join for source in sources})
     for edge in graph.edges:
+        if edge.source not in graph.nodes or edge.target not in graph.nodes:
+            continue  # of a graph put together by hand
         join_of_edge = joined.get((edge.source, edge.target))
         if join_of_edge is None or edge.conditional:
             sketch.strokes.append(stroke_of(edge, graph))

@@ -80,8 +80,8 @@ class Pixels:
     """Distances in a picture of pixels."""
 
     boxes = 28.0
-    wires = 14.0
-    ports = 18.0
+    wires = 18.0
+    ports = 20.0
     snap = 26.0
     title = 34.0
     margin = 18.0
@@ -92,7 +92,7 @@ class Pixels:
     def between(self, links: Sequence[Link], xs: Sequence[float]) -> float:
         """Leave more room where wires go far sideways: no bend is flat."""
         far = max(abs(xs[k.upper] + k.leave - xs[k.lower] - k.enter) for k in links)
-        return min(max(30.0, far * 0.28), 110.0)
+        return min(max(30.0, far * 0.36), 130.0)
 
     def bends(self, upper: Point, lower: Point, row: int) -> list[Point]:
         """None: the way between two points is one curve."""
@@ -150,7 +150,7 @@ class Drawing:
         """The picture in words, for those who cannot see it."""
         nodes = [f for f in self.sketch.figures if f.kind in {"node", "graph"}]
         told = [f"A graph of {len(nodes)} nodes."]
-        told.extend(f"{plain(f.name)} {f.ran.told()}." for f in nodes if f.ran)
+        told.extend(plain(f"{f.name} {f.ran.told()}.") for f in nodes if f.ran)
         if not self.sketch.run:
             told.extend(sentence(s, self.figures) for s in self.sketch.strokes[:100])
         return " ".join(told)

@@ -6,7 +6,7 @@ has a row for itself where it would meet another one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -45,30 +45,23 @@ class Cells:
     half = 0.5
 
     def between(self, links: Sequence[Link], xs: Sequence[float]) -> float:
-        """Give each link that goes sideways a row; return how many there are."""
+        """Give each link that goes sideways a row; return the distance."""
         ways = [(k, xs[k.upper] + k.leave, xs[k.lower] + k.enter) for k in links]
         bent = [way for way in ways if way[1] != way[2]]
+        starts = by_start(bent)
         used: list[list[tuple[float, float]]] = []
-        for link, start, end in lowest_last(bent):
+        rows: dict[int, int] = {}
+        for link, start, end in lowest_last(bent, starts):
             low, high = min(start, end), max(start, end)
-            first = 1 + max(
-                (
-                    k.row
-                    for k, a, _ in bent
-                    if a == end and k is not link and k.row >= 0
-                ),
-                default=-1,
-            )
-            link.row = next(
-                row
-                for row in range(first, first + len(bent) + 1)
-                if row >= len(used)
-                or all(b + 1 < low or high + 1 < a for a, b in used[row])
-            )
-            while len(used) <= link.row:
-                used.append([])
-            used[link.row].append((low, high))
-        return len(used) + (2.0 if used else 1.0) + (not used)
+            others = (rows.get(id(k), -1) for k, _, _ in starts.get(end, ()))
+            row = 1 + max(others, default=-1)
+            while row < len(used) and meets(used[row], low, high):
+                row += 1
+            if row >= len(used):
+                used.extend([] for _ in range(row + 1 - len(used)))
+            used[row].append((low, high))
+            rows[id(link)] = link.row = row
+        return len(used) + 2.0
 
     def bends(self, upper: Point, lower: Point, row: int) -> list[Point]:
         """The corners in the row of a link."""
@@ -78,24 +71,42 @@ class Cells:
         return [(upper[0], y), (lower[0], y)]
 
 
+Way = tuple[Link, float, float]
+"""A link with the columns where it starts and ends."""
+
+
+def by_start(ways: Sequence[Way]) -> dict[float, list[Way]]:
+    found: dict[float, list[Way]] = {}
+    for way in ways:
+        found.setdefault(way[1], []).append(way)
+    return found
+
+
+def meets(taken: Sequence[tuple[float, float]], low: float, high: float) -> bool:
+    """Whether a stretch of a row touches one that is taken."""
+    return any(low <= b + 1 and a <= high + 1 for a, b in taken)
+
+
 def lowest_last(
-    ways: Sequence[tuple[Link, float, float]],
-) -> list[tuple[Link, float, float]]:
+    ways: Sequence[Way], starts: Mapping[float, Sequence[Way]]
+) -> list[Way]:
     """Links in an order in which those come first that must bend first.
 
     Where one ends below another's start, that other one must have turned away.
     """
-    for link, _, _ in ways:
-        link.row = -1
-    left, order = list(ways), []
-    while left:
-        free = [
-            way
-            for way in left
-            if not any(other is not way and other[1] == way[2] for other in left)
-        ]
-        order.extend(free or left[:1])
-        left = [way for way in left if way not in order]
+    order: list[Way] = []
+    seen: set[int] = set()
+    for way in ways:
+        path = [] if id(way[0]) in seen else [way]
+        seen.add(id(way[0]))
+        while path:
+            others = starts.get(path[-1][2], ())
+            before = next((one for one in others if id(one[0]) not in seen), None)
+            if before is None:
+                order.append(path.pop())
+            else:
+                seen.add(id(before[0]))
+                path.append(before)
     return order
 
 
@@ -133,11 +144,13 @@ class Canvas:
             x += size
 
     def text(self) -> str:
-        places = [*self.lines, *self.letters]
-        rows = []
-        for y in range(max((y for _, y in places), default=-1) + 1):
-            right = max((x for x, r in places if r == y), default=-1)
-            rows.append("".join(self.at(x, y) for x in range(right + 1)).rstrip())
+        ends: dict[int, int] = {}
+        for x, y in (*self.lines, *self.letters):
+            ends[y] = max(ends.get(y, 0), x)
+        rows = (
+            "".join(self.at(x, y) for x in range(ends.get(y, -1) + 1)).rstrip()
+            for y in range(max(ends, default=-1) + 1)
+        )
         return "\n".join(rows)
 
     def at(self, x: int, y: int) -> str:

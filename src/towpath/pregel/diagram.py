@@ -211,17 +211,28 @@ class Graph:
         del options
         return self.draw_png(output_file_path)
 
-    def draw_png(self, output_file_path: str | None = None, **options: Any) -> bytes:
+    def draw_png(
+        self,
+        output_file_path: str | None = None,
+        fontname: str | None = None,
+        labels: Any = None,
+    ) -> bytes:
         """The graph as PNG, also written to a file if one is named.
+
+        `fontname` and `labels` are the peer's, and change nothing.
 
         Raises:
             DrawingError: what draws PNG is not installed (TP-612).
         """
-        del options
+        del fontname, labels
         made = self.draw().png()
         if output_file_path is not None:
             Path(output_file_path).write_bytes(made)
         return made
+
+    def draw_svg(self) -> str:
+        """The graph as SVG, without any reference to elsewhere."""
+        return self.draw().svg
 
     def draw_ascii(self) -> str:
         """The graph as a drawing of plain characters."""

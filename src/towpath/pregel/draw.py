@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from towpath.report.facts import Story
     from towpath.report.page import Report
 
-CHARACTERS: Final = 4_000_000
+CHARACTERS: Final = 2_000_000
 """How much a report shows of all values together."""
 
 

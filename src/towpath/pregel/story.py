@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -28,11 +28,27 @@ def read_story(
         with suppress(UnknownNamespaceError):  # of a subgraph that is gone
             place = place_of(graph, without_checkpoint(config, ns))
             story[ns] = yield from read_namespace(place, ns, budget, limit)
-            inner = dict.fromkeys(
-                task.ns for moment in story[ns] for task in moment.tasks if task.ns
-            )
+            inner = inner_namespaces(graph, config, story[ns])
             left.extend(one for one in inner if one not in story and one not in left)
     return story
+
+
+def inner_namespaces(
+    graph: Any, config: Mapping[str, Any], moments: Sequence[Moment]
+) -> dict[str, None]:
+    """Where subgraphs that ran in these moments keep their state, once each.
+
+    One that keeps it from run to run has one place for all of them.
+    """
+    found: dict[str, None] = {}
+    for moment in moments:
+        for task in moment.tasks:
+            if task.ns:
+                with suppress(UnknownNamespaceError):
+                    place = place_of(graph, without_checkpoint(config, task.ns))
+                    task.ns = place.request.ns
+                found[task.ns] = None
+    return found
 
 
 def without_checkpoint(config: Mapping[str, Any], ns: str) -> dict[str, Any]:

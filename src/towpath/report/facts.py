@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 
 from towpath.picture.sketch import Ran
 from towpath.report.moments import Did, Moment
@@ -32,19 +33,47 @@ def node_id(ns: str, name: str) -> str:
 def ran_in(story: Story, head: str | None = None) -> dict[str, Ran]:
     """What ran on the way to a checkpoint, by the id of the node in a drawing."""
     line = line_to(story.get("", ()), head)
-    known = {moment.id for moment in line}
+    known, now = {moment.id for moment in line}, standing(line)
     found: dict[str, Ran] = {}
     for ns, moments in story.items():
         own = line if not ns else [m for m in moments if m.above in known]
-        for moment in own:
-            count(moment, moment is own[-1], found)
+        for moment, after in zip_longest(own, own[1:]):
+            stands = after is None and (not ns or moment.above in now)
+            count(moment, after, found, stands=stands)
+    # Tasks that were given up did nothing, and nothing is expected of them.
+    return {id: ran for id, ran in found.items() if ran.times or ran.status != "done"}
+
+
+def standing(line: Sequence[Moment]) -> set[str]:
+    """The checkpoints whose tasks are what a thread stands at.
+
+    Besides the last one those that it was copied from: an edit or a fork takes
+    over tasks, and leaves what their subgraphs stored where it is.
+    """
+    found: set[str] = set()
+    tasks: set[str] | None = None
+    for moment in reversed(line):
+        names = {task.name for task in moment.tasks}
+        if tasks is not None and not tasks & names:
+            break
+        found.add(moment.id)
+        tasks = names
+        if moment.source not in {"fork", "update"}:
+            break
     return found
 
 
-def count(moment: Moment, newest: bool, found: dict[str, Ran]) -> None:
-    """Add one moment; only the newest says what a node does now."""
+def count(
+    moment: Moment, after: Moment | None, found: dict[str, Ran], *, stands: bool
+) -> None:
+    """Add one moment; only that where the thread stands says what a node does."""
+    # A fork is a copy, and an edit can take tasks over: they count there.
+    copied = after is not None and after.source in {"fork", "update"}
+    moved = {task.name for task in after.tasks} if after and copied else set()
     tasks: dict[str, list[Did]] = {}
     for task in moment.tasks:
+        if task.name in moved:
+            continue
         tasks.setdefault(node_id(moment.ns, task.name), []).append(task)
     for id, several in tasks.items():
         ran = found.setdefault(id, Ran())
@@ -52,7 +81,7 @@ def count(moment: Moment, newest: bool, found: dict[str, Ran]) -> None:
         ran.times += done
         if done and moment.seconds is not None:
             ran.seconds = (ran.seconds or 0) + moment.seconds
-        if newest:
+        if stands:
             describe(ran, several)
 
 

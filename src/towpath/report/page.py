@@ -6,23 +6,29 @@ requests, so that no value can do anything even in a browser that is mistaken.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import zip_longest
 from os import PathLike
 from pathlib import Path
 from typing import Final
 
+from towpath.constants import START
 from towpath.picture.measure import plain
-from towpath.picture.sketch import lasted
+from towpath.picture.sketch import TIMES, lasted
 from towpath.report.changes import Change
-from towpath.report.facts import Story, line_to
+from towpath.report.facts import Story, line_to, standing
 from towpath.report.moments import Did, Moment
 from towpath.report.style import STYLE
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 SIGNS: Final = {"+": "plus", "-": "minus"}
+STATES: Final = {"failed": " failed", "waiting": " asks", "next": " next"}
 NESTING: Final = 8
+TASKS: Final = 50
+KEYS: Final = 4
 
 
 class Report:
@@ -119,15 +125,18 @@ class Page:
     def facts(self) -> str:
         """What there is to count."""
         start, end = self.root[0].at, self.root[-1].at
-        steps = sum(m.source == "loop" for m in self.line)
+        steps = sum(
+            any(t.status == "done" and t.name != START for t in moment.tasks)
+            for moment in self.line
+        )
         counted = {
             "steps": f"{steps:,}",
             "checkpoints": f"{sum(1 for _ in self.every()):,}",
-            "from": start.strftime("%Y-%m-%d %H:%M:%S") if start else "",
+            "from (UTC)": start.strftime("%Y-%m-%d %H:%M:%S") if start else "",
             "first to last": text(lasted((end - start).total_seconds()))
             if start and end
             else "",
-            "branches": str(len(self.heads()) - 1),
+            "other branches": str(len(self.heads()) - 1),
             "subgraph runs": str(len(self.story) - 1),
         }
         shown = {
@@ -154,11 +163,11 @@ class Page:
 
     def ends(self) -> list[Moment]:
         """Where the graph and its subgraphs are now."""
-        known = {m.id for m in self.line[-1:]}
+        now = standing(self.line)
         inner = [
             moments[-1]
             for ns, moments in self.story.items()
-            if ns and moments and moments[-1].above in known
+            if ns and moments and moments[-1].above in now
         ]
         return [*self.line[-1:], *inner]
 
@@ -189,8 +198,20 @@ class Page:
                 yield from self.inner(ns, 0)
 
     def timeline(self, moments: Sequence[Moment], depth: int) -> Iterator[str]:
-        for moment in moments:
-            yield from self.step(moment, depth)
+        """Each moment with what it led to, which the one after it has."""
+        before: Moment | None = None
+        for moment, after in zip_longest(moments, moments[1:]):
+            led = after.changed if after and after.parent == moment.id else []
+            yield from self.step(moment, led, depth)
+            if before is None or before.id != moment.parent:
+                given = "what was there to begin with"
+                yield from changed_parts(given, moment.changed)
+            yield from changed_parts("what changed", led)
+            yield more("the state at its beginning" if after else "state", moment.state)
+            where = f"checkpoint {moment.id}"
+            where += f" in {moment.ns}" if moment.ns else ""
+            yield f"<small>{text(where)}</small></div></details>"
+            before = moment
 
     def inner(self, ns: str, depth: int) -> Iterator[str]:
         """The moments of a subgraph."""
@@ -199,30 +220,22 @@ class Page:
         yield from self.timeline(self.story.get(ns, ()), depth)
         yield "</div>"
 
-    def step(self, moment: Moment, depth: int) -> Iterator[str]:
-        """One superstep: what is seen at once, and what opening it shows."""
-        chips = [chip(task) for task in moment.tasks if task.name != "__start__"]
-        if moment.source != "loop":
-            chips.insert(0, f'<span class="chip plain">{text(moment.source)}</span>')
-        if not moment.tasks:
-            chips.append('<span class="soft">the end</span>')
+    def step(self, moment: Moment, led: Sequence[Change], depth: int) -> Iterator[str]:
+        """The beginning of a superstep: what is seen at once, and its tasks."""
+        who = "".join([*chips(moment), changed_keys(led)])
         yield f'<details class="step" id="{anchor(moment)}"><summary>'
         yield f'<span class="no">{moment.step}</span>'
-        yield f'<span class="who">{"".join(chips)}</span>{self.time(moment)}</summary>'
-        yield "<div>"
-        for task in moment.tasks:
-            yield from task_parts(task)
+        yield f'<span class="who">{who}</span>{self.time(moment)}</summary><div>'
+        # What a lone task wrote is what changed.
+        wrote = len(moment.tasks) > 1 or not led
+        for task in moment.tasks[:TASKS]:
+            yield from task_parts(task, wrote=wrote)
+        if len(moment.tasks) > TASKS:
+            yield f'<p class="soft">and {len(moment.tasks) - TASKS} more tasks</p>'
         for task in moment.tasks:
             if task.ns and task.ns not in self.told and depth < NESTING:
                 yield f"<h3>in the subgraph {text(task.name)}</h3>"
                 yield from self.inner(task.ns, depth + 1)
-        if moment.changed:
-            yield "<h3>what changed to get here</h3>"
-        for change in moment.changed:
-            yield change_part(change)
-        yield more("state", moment.state)
-        where = f"checkpoint {moment.id}" + (f" in {moment.ns}" if moment.ns else "")
-        yield f"<small>{text(where)}</small></div></details>"
 
     def time(self, moment: Moment) -> str:
         """When a step began, and how long it took, also as a bar."""
@@ -246,21 +259,42 @@ def note(kind: str, html: str) -> str:
     return f'<div class="note {kind}">{html}</div>'
 
 
-def chip(task: Did) -> str:
-    word = {"failed": " failed", "waiting": " asks", "next": " next"}.get(
-        task.status, ""
-    )
-    return f'<span class="chip {task.status}">{text(task.name)}{word}</span>'
+def chips(moment: Moment) -> Iterator[str]:
+    """What ran at a moment; tasks of one node that stand alike are one chip."""
+    if moment.source != "loop":
+        yield f'<span class="chip plain">{text(moment.source)}</span>'
+    if not moment.tasks:
+        yield '<span class="soft">the end</span>'
+    alike = Counter((t.name, t.status) for t in moment.tasks if t.name != START)
+    for (name, status), count in alike.items():
+        many = f" {TIMES}{count}" if count > 1 else ""
+        shown = f"{name}{many}{STATES.get(status, '')}"
+        yield f'<span class="chip {status}">{text(shown)}</span>'
 
 
-def task_parts(task: Did) -> Iterator[str]:
+def changed_keys(changes: Sequence[Change]) -> str:
+    """The names of the keys that a step changed, the first few of them."""
+    if not changes:
+        return ""
+    names = ", ".join(change.key for change in changes[:KEYS])
+    dots = ", …" if len(changes) > KEYS else ""
+    return f'<span class="soft">{text(names + dots)}</span>'
+
+
+def task_parts(task: Did, *, wrote: bool) -> Iterator[str]:
     """What came of a task, where there is something to say."""
     for _, asked in task.questions:
         yield note("waiting", f"<b>{text(task.name)}</b> asked: {text(asked)}")
     if task.error:
         yield note("failed", f"<b>{text(task.name)}</b>: {text(task.error)}")
-    if task.result and task.name != "__start__":
+    if wrote and task.result and task.name != START:
         yield f"<p><b>{text(task.name)}</b> wrote <code>{text(task.result)}</code></p>"
+
+
+def changed_parts(what: str, changes: Sequence[Change]) -> Iterator[str]:
+    if changes:
+        yield f"<h3>{what}</h3>"
+    yield from map(change_part, changes)
 
 
 def change_part(change: Change) -> str:

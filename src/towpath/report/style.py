@@ -48,7 +48,7 @@ white-space:pre-wrap;overflow-wrap:anywhere}
 .key{font-weight:600}.inner{margin:8px 0 4px;padding-left:12px;
 border-left:3px solid var(--rim)}
 details.more>summary{cursor:pointer;color:var(--go);font-size:13px}
-h3{font-size:14px;margin:10px 0 2px}
+h3{font-size:14px;margin:10px 0 2px}code{overflow-wrap:anywhere}
 @media (max-width:640px){.time{width:84px}}
 @media print{details.step>summary{break-after:avoid}body{background:#fff}}
 """

@@ -1,0 +1,55 @@
+"""The command that writes what happened on a thread as one page of HTML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from towpath.cli.options import (
+    db_option,
+    debug_option,
+    target_argument,
+    thread_option,
+)
+from towpath.cli.output import emit, kept_apart
+from towpath.cli.problem import Problem
+from towpath.cli.session import open_graph
+from towpath.cli.storage import require_thread
+
+
+@click.command()
+@target_argument
+@thread_option
+@click.option(
+    "--output",
+    "-o",
+    default="report.html",
+    show_default=True,
+    help="The file to write; - for standard output.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=2000,
+    show_default=True,
+    help="How many of the newest checkpoints are told.",
+)
+@db_option
+@debug_option
+def report(target: str, thread: str, output: str, limit: int, db: str) -> None:
+    """Write a thread's steps, changes, questions and errors as a page of HTML."""
+    config = {"configurable": {"thread_id": thread}}
+    with (
+        kept_apart(as_json=output == "-"),
+        open_graph(target, db, create=False) as (graph, saver),
+    ):
+        require_thread(saver, config)
+        made = graph.report(config, limit=limit)
+    if output == "-":
+        emit(made.html.rstrip("\n"))
+        return
+    try:
+        emit(str(made.save(Path(output))))
+    except OSError as error:
+        raise Problem(f"--output: cannot write {output!r}: {error.strerror}") from error
