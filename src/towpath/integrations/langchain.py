@@ -35,6 +35,7 @@ from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import CONF, START
 from towpath.context import current
 from towpath.errors import GraphInterrupt
+from towpath.integrations.events import EventTap, ToolTap
 from towpath.integrations.messages import MessageTap, without_taps
 from towpath.kernel.run import Outcome
 from towpath.step.tasks import Task
@@ -101,7 +102,7 @@ def surrounding() -> dict[str, Any]:
 def trace(scope: RunScope) -> Bridge | None:
     """Give the run langchain's ambient config, and a bridge if anybody listens."""
     scope.ambient = ((var_child_runnable_config, AMBIENT),)
-    hears = "messages" in scope.heard
+    hears = bool(scope.heard & {"messages", "tools"})
     callbacks = scope.config.get("callbacks")
     if callbacks:
         # Taps of runs further out: this run has its own, or nobody hears it.
@@ -109,8 +110,16 @@ def trace(scope: RunScope) -> Bridge | None:
         scope.config = {**scope.config, "callbacks": callbacks}
     if not (callbacks or hears or traced_anyway()):
         return None
-    tap = MessageTap(scope, outer_tap()) if hears else None
-    return Bridge(scope, callbacks, tap)
+    return Bridge(scope, callbacks, *taps(scope))
+
+
+def taps(scope: RunScope) -> tuple[MessageTap | None, ToolTap | None]:
+    """What hears models and tools for those who stream the run."""
+    kind = EventTap if scope.message_events else MessageTap
+    return (
+        kind(scope, outer_tap()) if "messages" in scope.heard else None,
+        ToolTap(scope) if "tools" in scope.heard else None,
+    )
 
 
 def outer_tap() -> MessageTap | None:
@@ -146,10 +155,17 @@ class Traced:
 class Bridge:
     """Tells langchain's listeners what one run does."""
 
-    def __init__(self, scope: RunScope, callbacks: Any, tap: MessageTap | None) -> None:
+    def __init__(
+        self,
+        scope: RunScope,
+        callbacks: Any,
+        tap: MessageTap | None,
+        tools: ToolTap | None,
+    ) -> None:
         self.scope = scope
         self.callbacks = callbacks
         self.tap = tap
+        self.taps = [each for each in (tap, tools) if each is not None]
         self.run: Any = None
         around = var_child_runnable_config.get() or {}
         conf = scope.config.get(CONF) or {}
@@ -199,8 +215,8 @@ class Bridge:
             inheritable_tags=config.get("tags"),
             inheritable_metadata=self.metadata,
         )
-        if self.tap is not None:
-            manager.add_handler(self.tap)
+        for tap in self.taps:
+            manager.add_handler(tap)
         name = config.get("run_name") or self.scope.plan.name
         given = self.scope.req.input
         return manager.on_chain_start(

@@ -13,6 +13,7 @@ from towpath.plan import NodeSpec, Plan
 from towpath.pregel.batches import BatchVerbs
 from towpath.pregel.config import merge
 from towpath.pregel.draw import DrawVerbs
+from towpath.pregel.events import EventVerbs
 from towpath.pregel.finish import arun, astream_run, run, stream_run
 from towpath.pregel.nodes import NodeBuilder, PregelNode
 from towpath.pregel.protocol import PregelProtocol
@@ -44,6 +45,7 @@ class Pregel(
     BatchVerbs,
     DrawVerbs,
     SchemaVerbs,
+    EventVerbs,
     Generic[StateT, ContextT, InputT, OutputT],
 ):
     """A compiled graph: invoke it, stream it, look at its threads, edit them."""
