@@ -136,6 +136,14 @@ def traced_anyway() -> bool:
     return get_debug() or switched_on()
 
 
+def trace_headers() -> dict[str, str]:
+    """What lets a trace that goes on here go on at a server."""
+    from langsmith import get_current_run_tree
+
+    tree = get_current_run_tree()
+    return {} if tree is None else dict(tree.to_headers())
+
+
 @cache
 def switched_on() -> bool:
     """Whether the environment asks for tracing; read once, as langsmith does."""
