@@ -53,6 +53,8 @@ class RunScope:
     live = False
     inner_modes: frozenset[str] = frozenset()
     """The modes in which runs inside this one are heard."""
+    message_events = False
+    """Whether messages are told as the events of a model, not as pieces."""
     base: Context | None = None
     ambient: tuple[tuple[ContextVar[Any], Any], ...] = ()
     closed = False
@@ -98,6 +100,7 @@ class RunScope:
         self.outer = outer
         self.drivers = outer.drivers
         self.inner_modes |= outer.inner_modes
+        self.message_events |= outer.message_events
         if self.context is None:
             self.context = outer.context
         if self.store is None:

@@ -37,6 +37,7 @@ from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import CONF
 from towpath.context import current
 from towpath.errors import GraphInterrupt
+from towpath.integrations.events import EventTap, ToolTap
 from towpath.integrations.messages import MessageTap, without_taps
 from towpath.integrations.parts import PartRuns, parts_of, show_stream
 from towpath.kernel.run import Outcome
@@ -104,7 +105,7 @@ def surrounding() -> dict[str, Any]:
 def trace(scope: RunScope) -> Bridge | None:
     """Give the run langchain's ambient config, and a bridge if anybody listens."""
     scope.ambient = ((var_child_runnable_config, AMBIENT),)
-    hears = "messages" in scope.heard
+    hears = bool(scope.heard & {"messages", "tools"})
     callbacks = scope.config.get("callbacks")
     if callbacks:
         # Taps of runs further out: this run has its own, or nobody hears it.
@@ -112,8 +113,16 @@ def trace(scope: RunScope) -> Bridge | None:
         scope.config = {**scope.config, "callbacks": callbacks}
     if not (callbacks or hears or traced_anyway()):
         return None
-    tap = MessageTap(scope, outer_tap()) if hears else None
-    return Bridge(scope, callbacks, tap)
+    return Bridge(scope, callbacks, *taps(scope))
+
+
+def taps(scope: RunScope) -> tuple[MessageTap | None, ToolTap | None]:
+    """What hears models and tools for those who stream the run."""
+    kind = EventTap if scope.message_events else MessageTap
+    return (
+        kind(scope, outer_tap()) if "messages" in scope.heard else None,
+        ToolTap(scope) if "tools" in scope.heard else None,
+    )
 
 
 def outer_tap() -> MessageTap | None:
@@ -148,6 +157,14 @@ def asked_here() -> bool:
     return enabled is not None and bool(enabled.get())
 
 
+def trace_headers() -> dict[str, str]:
+    """What lets a trace that goes on here go on at a server."""
+    from langsmith import get_current_run_tree
+
+    tree = get_current_run_tree()
+    return {} if tree is None else dict(tree.to_headers())
+
+
 @cache
 def switched_on() -> bool:
     """Whether the environment asks for tracing; read once, as langsmith does."""
@@ -167,10 +184,17 @@ class Traced:
 class Bridge:
     """Tells langchain's listeners what one run does."""
 
-    def __init__(self, scope: RunScope, callbacks: Any, tap: MessageTap | None) -> None:
+    def __init__(
+        self,
+        scope: RunScope,
+        callbacks: Any,
+        tap: MessageTap | None,
+        tools: ToolTap | None,
+    ) -> None:
         self.scope = scope
         self.callbacks = callbacks
         self.tap = tap
+        self.taps = [each for each in (tap, tools) if each is not None]
         self.run: Any = None
         around = var_child_runnable_config.get() or {}
         conf = scope.config.get(CONF) or {}
@@ -220,8 +244,8 @@ class Bridge:
             inheritable_tags=config.get("tags"),
             inheritable_metadata=self.metadata,
         )
-        if self.tap is not None:
-            manager.add_handler(self.tap)
+        for tap in self.taps:
+            manager.add_handler(tap)
         name = config.get("run_name") or self.scope.plan.name
         given = self.scope.req.input
         return manager.on_chain_start(

@@ -23,22 +23,34 @@ OURS: Final = ("seq:step:", "graph:step:")
 """How tags begin that say where in the graph something runs."""
 
 
-class MessageTap(BaseCallbackHandler):
-    """Sends the messages of one run's nodes to those who stream it.
-
-    `outer` is the tap of a run further out that this one's messages go to as
-    well: what one of them has sent is not sent again by the other.
-    """
+class Tap(BaseCallbackHandler):
+    """Sends what it hears in one run's nodes to those who stream that run."""
 
     run_inline = True  # in the order of the tokens, also in async runs
     ignore_chain = True
     ignore_agent = True
     ignore_retriever = True
+    mode = "tools"
+
+    def __init__(self, scope: RunScope) -> None:
+        self.scope = scope
+        self.ns = scope.req.path
+
+    def tell(self, what: Any) -> None:
+        self.scope.emit((self.ns, self.mode, what))
+
+
+class MessageTap(Tap):
+    """Sends the messages of one run's nodes.
+
+    `outer` is the tap of a run further out that this one's messages go to as
+    well: what one of them has sent is not sent again by the other.
+    """
+
+    mode = "messages"
 
     def __init__(self, scope: RunScope, outer: MessageTap | None = None) -> None:
-        self.scope = scope
-        ns = scope.req.ns
-        self.ns = tuple(ns.split("|")) if ns else ()
+        super().__init__(scope)
         self.models: dict[UUID, dict[str, Any]] = {}
         self.streaming: set[UUID] = set()
         self.seen: set[str] = set() if outer is None else outer.seen
@@ -85,7 +97,7 @@ class MessageTap(BaseCallbackHandler):
             self.streaming.add(run_id)
             if message.id is not None:
                 self.seen.add(message.id)
-        self.send(message, metadata)
+        self.tell((message, metadata))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         del kwargs
@@ -132,10 +144,7 @@ class MessageTap(BaseCallbackHandler):
             # On the message itself, so that the state has it under the same id.
             message.id = str(uuid4())
         self.seen.add(message.id)
-        self.send(message, metadata)
-
-    def send(self, message: BaseMessage, metadata: dict[str, Any]) -> None:
-        self.scope.emit((self.ns, "messages", (message, metadata)))
+        self.tell((message, metadata))
 
 
 def messages_in(value: Any) -> Iterable[BaseMessage]:
@@ -162,8 +171,8 @@ def without_taps(callbacks: Any) -> Any:
     """Callbacks without the taps of runs further out; a lone handler as a list."""
     if not hasattr(callbacks, "handlers"):
         callbacks = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
-        return [handler for handler in callbacks if not isinstance(handler, MessageTap)]
-    if not any(isinstance(handler, MessageTap) for handler in callbacks.handlers):
+        return [handler for handler in callbacks if not isinstance(handler, Tap)]
+    if not any(isinstance(handler, Tap) for handler in callbacks.handlers):
         return callbacks
     kept = callbacks.copy()
     kept.handlers = without_taps(callbacks.handlers)

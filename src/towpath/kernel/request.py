@@ -45,8 +45,9 @@ class Request:
     made when something asks for them: they take a hash, and most nested runs
     without a saver need neither. `state` and
     `stop` are set by the run for those who run under it; `spent` counts the
-    supersteps that nested runs took. Where each task is `watched`, the entry
-    node's is one of them. A graph that is a node `reports` what its nodes wrote.
+    supersteps that nested runs took. `labels` are metadata and tags of the run, as
+    listeners of tasks see them. Where each task is `watched`, the entry node's is
+    one of them. A graph that is a node `reports` what its nodes wrote.
     """
 
     # Class attributes are the defaults: a run sets few of these, and most of
@@ -72,6 +73,7 @@ class Request:
     claims: bool = False
     on_busy: Literal["wait", "reject", "fork"] = "wait"
     metadata: Mapping[str, Any] = NONE
+    labels: Mapping[str, Any] = NONE
     control: Any = None
     cache: Any = None
     bump: Bump = staticmethod(next_int)

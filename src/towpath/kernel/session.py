@@ -303,7 +303,9 @@ class Session:
     def tell_started(self, task: Task) -> None:
         if task.spec.hidden or not self.tells & {"tasks", "debug"}:
             return
-        self.tell_debug("task", "tasks", task_chunk(task), self.state.step)
+        self.tell_debug(
+            "task", "tasks", task_chunk(task, self.req.labels), self.state.step
+        )
 
     def tell_result(self, task: Task) -> None:
         if task.spec.hidden or not self.tells & {"tasks", "debug"}:

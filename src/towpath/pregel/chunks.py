@@ -19,6 +19,7 @@ MODES: Final = (
     "checkpoints",
     "tasks",
     "debug",
+    "tools",
 )
 
 

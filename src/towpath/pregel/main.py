@@ -22,6 +22,7 @@ from towpath.pregel.batches import BatchVerbs
 from towpath.pregel.chain import ChainVerbs, join_runnables
 from towpath.pregel.config import merge
 from towpath.pregel.draw import DrawVerbs
+from towpath.pregel.events import EventVerbs
 from towpath.pregel.finish import arun, astream_run, run, stream_run
 from towpath.pregel.nodes import NodeBuilder, PregelNode
 from towpath.pregel.protocol import PregelProtocol
@@ -53,6 +54,7 @@ class Pregel(
     BatchVerbs,
     DrawVerbs,
     SchemaVerbs,
+    EventVerbs,
     ChainVerbs,
     Generic[StateT, ContextT, InputT, OutputT],
 ):

@@ -53,6 +53,7 @@ class Options:
     debug: bool | None = None
     version: Any = "v1"
     during: bool | None = None
+    message_events: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant.
@@ -154,6 +155,8 @@ def prepare_run(
         request.bump = bump_of(request.saver)
         around_it = {} if parent is None else parent.scope.req.metadata
         request.metadata = {**around_it, **stored_metadata(plan, merged)}
+    if request.modes & TASK_MODES:
+        request.labels = labels_of(graph, config, merged, parent)
     scope = scope_of(graph, options, request, merged, format_, parent)
     return Run(plan, request, scope, format_, parent)
 
@@ -173,6 +176,7 @@ def scope_of(
     if format_ is not SILENT:
         format_.own = request.path
         scope.listen(live=needs_threads(graph, format_), inner=format_.passed)
+        scope.message_events = options.message_events
     if parent is not None:
         scope.hang_under(parent.scope)
     scope.trace = trace_of(scope)
@@ -183,6 +187,25 @@ def scope_of(
     return scope
 
 
+def labels_of(
+    graph: Graph,
+    config: Mapping[str, Any] | None,
+    merged: Mapping[str, Any],
+    parent: TaskContext | None,
+) -> dict[str, Any]:
+    """Metadata and tags of a run; those of the task around it come first."""
+    if parent is None:
+        labels = dict(merged.get("metadata") or {})
+    else:
+        labels = {**parent.scope.req.labels, **parent.task.spec.metadata}
+        for given in (graph.config, config):
+            labels.update((given or {}).get("metadata") or {})
+    if merged.get("tags"):
+        labels["tags"] = list(merged["tags"])
+    return labels
+
+
+TASK_MODES: Final = frozenset({"tasks", "debug"})
 DURABILITY: Final = "__pregel_durability"
 SILENT: Final = Format(frozenset(), single=True, subgraphs=False, version="v1")
 """What a caller wants who only waits for the end; shared, and never changed."""
@@ -460,7 +483,8 @@ def needs_threads(graph: Graph, format_: Format) -> bool:
         return False
     specs = graph.plan_of_graph.nodes.values()
     yields = any(s.action is not None and s.action.yields for s in specs)
-    return bool(format_.modes & {"custom", "messages"} or format_.subgraphs or yields)
+    live = format_.modes & {"custom", "messages", "tools"}
+    return bool(live or format_.subgraphs or yields)
 
 
 def connect(run_: Run, own: Any) -> None:

@@ -66,16 +66,16 @@ def interrupt_chunk(interrupts: Sequence[Interrupt[Any]]) -> dict[str, Any]:
     return {INTERRUPT: tuple(interrupts)}
 
 
-def task_chunk(task: Task) -> dict[str, Any]:
-    """A task that is about to run."""
+def task_chunk(task: Task, labels: Mapping[str, Any]) -> dict[str, Any]:
+    """A task that is about to run; `labels` are those of its whole run."""
     chunk: dict[str, Any] = {
         "id": task.id,
         "name": task.name,
         "input": task.input,
         "triggers": task.triggers,
     }
-    if task.spec.metadata:
-        chunk["metadata"] = dict(task.spec.metadata)
+    if labels or task.spec.metadata:
+        chunk["metadata"] = {**labels, **task.spec.metadata}
     return chunk
 
 

@@ -27,6 +27,14 @@ _HOMES = {
     "cache.memory": "InMemoryCache",
     "config": "get_config get_store get_stream_writer",
     "runtime": "RunControl Runtime get_runtime",
+    "stream": (
+        "CheckpointsTransformer CustomTransformer DebugTransformer StreamChannel "
+        "StreamTransformer TasksTransformer UpdatesTransformer"
+    ),
+    "stream._mux": "StreamMux",
+    "stream.transformers": (
+        "LifecycleTransformer MessagesTransformer SubgraphTransformer ValuesTransformer"
+    ),
     "managed": "IsLastStep RemainingSteps",
     "func": "entrypoint task",
     "graph.message": "REMOVE_ALL_MESSAGES push_message",
