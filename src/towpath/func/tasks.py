@@ -18,10 +18,10 @@ from towpath.func.functions import (
     renamed,
     retries,
 )
-from towpath.plan.identity import identity_of
 from towpath.kernel.settle import cache_ns
 from towpath.plan import NOTHING, NodeSpec
 from towpath.plan.arguments import spread
+from towpath.plan.identity import identity_of
 from towpath.step.children import returned
 from towpath.types import CachePolicy, RetryPolicy, TimeoutPolicy
 
