@@ -302,6 +302,12 @@ def test_any_value_is_shown_as_text(value):
     page.text().encode()
 
 
+def test_spaces_in_values_are_kept():
+    graph = asking(InMemorySaver())
+    graph.invoke({"n": 0, "seen": ["def f():\n    return  1"]}, CONFIG)
+    assert "\n    return  1" in graph.report(CONFIG).html
+
+
 def test_a_name_cannot_leave_its_place():
     evil = '"><script>alert(1)</script>'
     made = builder(**{evil: count})

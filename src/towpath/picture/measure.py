@@ -56,9 +56,15 @@ def width(text: str, size: float) -> float:
 
 def plain(text: object) -> str:
     """One line without what no document may hold or what turns text around."""
+    return fit(" ".join(str(text).split()))
+
+
+def fit(line: str) -> str:
+    """A line with a sign in the place of what no document may hold."""
+    if line.isprintable():
+        return line
     return "".join(
-        "\N{REPLACEMENT CHARACTER}" if unfit(char) else char
-        for char in " ".join(str(text).split())
+        "\N{REPLACEMENT CHARACTER}" if unfit(char) else char for char in line
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from towpath.constants import START
-from towpath.picture.measure import plain
+from towpath.picture.measure import fit
 from towpath.picture.sketch import TIMES, lasted
 from towpath.report.changes import Change
 from towpath.report.facts import Story, line_to, standing
@@ -81,14 +81,8 @@ def report(subject: Subject) -> Report:
 
 
 def text(value: str) -> str:
-    """Text for HTML; line ends stay."""
-    return "\n".join(escape(plain_line(line)) for line in value.split("\n"))
-
-
-def plain_line(line: str) -> str:
-    """A line without control characters, its indentation kept."""
-    pad = len(line) - len(line.lstrip(" "))
-    return " " * pad + plain(line)
+    """Text for HTML; its lines and spaces stay."""
+    return "\n".join(escape(fit(line)) for line in value.split("\n"))
 
 
 class Page:
