@@ -100,8 +100,13 @@ def test_what_failed_is_told_with_its_error(graph):
 
 def test_a_checkpoint_shows_what_led_to_it(graph):
     graph.invoke({"n": 0, "seen": []}, CONFIG)
-    early = list(graph.get_state_history(CONFIG))[-2]
-    assert {"count": ("done", 1)} == ran(graph, early.config)
+    rows = list(graph.get_state_history(CONFIG))
+    assert {"count": ("next", 0)} == ran(graph, rows[-2].config, xray=True)
+    assert ("waiting", 0) == ran(graph, rows[0].config)["sub"]
+    graph.invoke(Command(resume="yes"), CONFIG)
+    then = ran(graph, rows[0].config, xray=True)
+    assert {"count": ("done", 1)} == then
+    assert ("next", 0) == ran(graph, rows[0].config)["sub"]
 
 
 def test_only_the_line_of_the_newest_checkpoint_counts(graph):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from towpath.picture.sketch import Ran
@@ -34,6 +35,11 @@ def ran_in(story: Story, head: str | None = None) -> dict[str, Ran]:
     """What ran on the way to a checkpoint, by the id of the node in a drawing."""
     line = line_to(story.get("", ()), head)
     known, now = {moment.id for moment in line}, standing(line)
+    if head and line and line[-1].followed:
+        # A thread that went on: at this moment its tasks were still to run.
+        last = line[-1]
+        known.discard(last.id)
+        line[-1] = replace(last, tasks=[Did(t.name, "next") for t in last.tasks])
     found: dict[str, Ran] = {}
     for ns, moments in story.items():
         own = line if not ns else [m for m in moments if m.above in known]
