@@ -15,6 +15,11 @@ def test_a_report_is_written_to_a_file(thread):
     assert "thread <b>t</b>" in (thread.folder / "r.html").read_text("utf-8")
 
 
+def test_json_names_the_file(thread, last):
+    words = ("--thread", "t", "-o", "r.html", "--json")
+    assert {"file": "r.html"} == last(thread("report", "graphs.py:straight", *words))
+
+
 def test_a_report_goes_to_standard_output(thread):
     done = thread("report", "graphs.py:straight", "--thread", "t", "-o", "-")
     assert done.stdout.startswith("<!doctype html>")

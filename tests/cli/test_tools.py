@@ -162,7 +162,10 @@ def test_doctor_tells_a_server_that_is_down(towpath):
 def test_draw_prints_text(towpath):
     drawn = towpath("draw", "graphs.py:straight")
     assert 0 == drawn.exit_code
-    assert "add\n  --> later" in drawn.stdout
+    assert "│ add │" in drawn.stdout
+    plain = towpath("draw", "graphs.py:straight", "--format", "ascii").stdout
+    assert plain.isascii()
+    assert "| add |" in plain
     assert (
         "add --> later;"
         in towpath("draw", "graphs.py:straight", "--format", "mermaid").stdout
@@ -173,11 +176,26 @@ def test_draw_prints_text(towpath):
 
 @pytest.mark.parametrize(
     ("name", "begins"),
-    [("g.mmd", "---"), ("g.md", "```mermaid\n"), ("g.txt", "__start__")],
+    [
+        ("g.mmd", "---"),
+        ("g.md", "```mermaid\n"),
+        ("g.txt", "( start )"),
+        ("g.svg", "<svg "),
+    ],
 )
 def test_draw_writes_a_file_in_the_form_of_its_name(towpath, name, begins):
     assert 0 == towpath("draw", "graphs.py:straight", "-o", name).exit_code
-    assert (towpath.folder / name).read_text().startswith(begins)
+    assert (towpath.folder / name).read_text("utf-8").startswith(begins)
+
+
+def test_draw_shows_what_ran_on_a_thread(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    run = towpath("draw", "graphs.py:straight", "--thread", "t")
+    assert "[×1 · " in run.stdout
+    early = towpath("draw", "graphs.py:straight", "--thread", "t", "--checkpoint", "0")
+    assert "[runs next]" in early.stdout
+    assert 2 == towpath("draw", "graphs.py:straight", "--thread", "u").exit_code
+    assert 2 == towpath("draw", "graphs.py:straight", "--checkpoint", "0").exit_code
 
 
 def test_draw_opens_subgraphs(towpath):
@@ -186,9 +204,9 @@ def test_draw_opens_subgraphs(towpath):
         "graph = StateGraph(State).add_node('inner', straight.compile())"
         ".add_edge(START, 'inner')\n"
     )
-    assert "inner:add" not in towpath("draw", "nested.py:graph").stdout
+    assert "─ inner ─" not in towpath("draw", "nested.py:graph").stdout
     for words in (["--xray"], ["--depth", "1"]):
-        assert "inner:add" in towpath("draw", "nested.py:graph", *words).stdout
+        assert "─ inner ─" in towpath("draw", "nested.py:graph", *words).stdout
 
 
 # -- lint ---------------------------------------------------------------------
@@ -354,7 +372,7 @@ def test_commands_graphs_threads_and_codes_are_completed(towpath):
     (towpath.folder / "towpath.toml").write_text(
         '[graphs]\nagent = "graphs.py:straight"'
     )
-    assert {"replay", "resume"} == completed("re")
+    assert {"replay", "report", "resume"} == completed("re")
     assert "agent" in completed("run", "ag")
     assert {"thread-one"} == completed("state", "--thread", "thr")
     assert {"TP-203"} == completed("explain", "tp-203")

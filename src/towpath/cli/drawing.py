@@ -10,40 +10,31 @@ from typing import Any, Final
 
 import click
 
-from towpath.cli.options import debug_option, json_option, target_argument
+from towpath.cli.options import (
+    checkpoint_option,
+    db_option,
+    debug_option,
+    json_option,
+    target_argument,
+    with_options,
+)
 from towpath.cli.output import emit, kept_apart
+from towpath.cli.places import find_checkpoint, place
 from towpath.cli.problem import Problem
+from towpath.cli.session import open_graph
+from towpath.cli.storage import require_thread
 from towpath.cli.target import compiled, load_graph
+from towpath.picture.picture import Picture
 
-Form = Callable[[Any], str | bytes]
-
-
-def by_method(name: str) -> Form:
-    """Return the form that a drawing makes of itself."""
-
-    def make(drawing: Any) -> str | bytes:
-        method = getattr(drawing, name, None)
-        if method is None:
-            kind = name.removeprefix("draw_")
-            raise Problem(
-                f"this version of Towpath draws no {kind}",
-                hint="--format mermaid is text that GitHub and Jupyter show",
-            )
-        made: str | bytes = method()
-        return made
-
-    return make
-
-
-FORMS: Final[Mapping[str, Form]] = {
-    "ascii": by_method("draw_ascii"),
-    "mermaid": by_method("draw_mermaid"),
-    "json": lambda drawing: json.dumps(drawing.to_json()),
-    "svg": by_method("draw_svg"),
-    "png": by_method("draw_png"),
+FORMS: Final[Mapping[str, Callable[[Picture], str | bytes]]] = {
+    "text": lambda picture: picture.text,
+    "ascii": lambda picture: picture.ascii,
+    "mermaid": lambda picture: picture.mermaid,
+    "svg": lambda picture: picture.svg,
+    "png": lambda picture: picture.png(),
 }
 SUFFIXES: Final = {
-    ".txt": "ascii",
+    ".txt": "text",
     ".mmd": "mermaid",
     ".mermaid": "mermaid",
     ".md": "mermaid",
@@ -58,31 +49,23 @@ SUFFIXES: Final = {
 @click.option(
     "--format",
     "form",
-    type=click.Choice(list(FORMS)),
-    help="By default what the name of --output says, or ascii.",
+    type=click.Choice([*FORMS, "json"]),
+    help="By default what the name of --output says, or text.",
 )
 @click.option("--output", "-o", type=click.Path(dir_okay=False), help="A file for it.")
 @click.option("--xray", is_flag=True, help="Open subgraphs.")
 @click.option("--depth", type=click.IntRange(1), help="Open them down to this level.")
-@json_option
-@debug_option
+@click.option("--thread", help="Draw what ran on this thread, too.")
+@with_options(checkpoint_option, db_option, json_option, debug_option)
 def draw(
-    target: str,
-    form: str | None,
-    output: str | None,
-    xray: bool,
-    depth: int | None,
-    as_json: bool,
+    target: str, form: str | None, output: str | None, as_json: bool, **given: Any
 ) -> None:
-    """Draw a graph as text, Mermaid or a picture."""
+    """Draw a graph, or a run of it, as text, Mermaid or a picture."""
     if as_json:
         form = "json"
-    if form is None:
-        form = SUFFIXES.get(Path(output or "").suffix.lower(), "ascii")
+    form = form or SUFFIXES.get(Path(output or "").suffix.lower(), usual())
     with kept_apart(as_json or output is None):
-        graph = compiled(load_graph(target))
-        drawing = graph.get_graph(xray=depth if depth is not None else xray)
-        made = FORMS[form](drawing)
+        made = drawn(target, form, **given)
     if output is not None:
         write(Path(output), made)
     elif isinstance(made, str):
@@ -93,6 +76,42 @@ def draw(
         )
     else:
         click.echo(made, nl=False)
+
+
+def usual() -> str:
+    """Return the form for standard output: lines, if it can show them."""
+    try:
+        "─┆▼".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeError, LookupError):
+        return "ascii"
+    return "text"
+
+
+def drawn(
+    target: str,
+    form: str,
+    *,
+    xray: bool,
+    depth: int | None,
+    thread: str | None,
+    checkpoint: str | None,
+    db: str,
+) -> str | bytes:
+    """Return the graph in a form, with what ran on the thread if one is named."""
+    deep = depth if depth is not None else xray
+    if thread is None:
+        if checkpoint is not None:
+            raise Problem("--checkpoint is one of a thread", hint="add --thread")
+        graph = compiled(load_graph(target))
+        if form == "json":
+            return json.dumps(graph.get_graph(xray=deep).to_json())
+        return FORMS[form](graph.draw(xray=deep))
+    if form == "json":
+        raise Problem("JSON has the graph, and not what ran", hint="leave out --thread")
+    with open_graph(target, db, create=False) as (graph, saver):
+        require_thread(saver, place(thread, None))
+        at = checkpoint and find_checkpoint(saver, thread, checkpoint)
+        return FORMS[form](graph.draw(place(thread, at), xray=deep))
 
 
 def write(file: Path, made: str | bytes) -> None:
