@@ -18,8 +18,9 @@ from functools import partial
 from random import Random
 from typing import Annotated, Any, TypedDict
 
+from towpath.func import task
 from towpath.graph import END, START, StateGraph
-from towpath.runtime import Runtime
+from towpath.runtime import Runtime, get_runtime
 from towpath.testing.simulate import Clock
 from towpath.types import CachePolicy, Command, RetryPolicy, Send, interrupt
 
@@ -107,6 +108,48 @@ def asks_twice(name: str) -> Any:
     return node
 
 
+def calls_tasks(name: str) -> Any:
+    """Two tasks at once, one of which calls a third; a step; another task."""
+
+    @task(name=f"{name} leaf")
+    def leaf(n: int) -> str:
+        return f"leaf {n}"
+
+    @task(name=f"{name} middle")
+    async def middle(n: int) -> str:
+        return f"middle of {await leaf(n)}"
+
+    async def node(state: State, runtime: Runtime[Any]) -> State:
+        futures = [leaf(1), middle(2)]
+        found = [await future for future in futures]
+        found.append(await runtime.step("step", lambda: f"step {len(found)}"))
+        found.append(await leaf(3))
+        return update(name, state, *found)
+
+    return node
+
+
+def calls_asking(name: str) -> Any:
+    """Tasks that ask and one that fails at first, beside a question of the node's."""
+
+    @task(name=f"{name} asking")
+    def asking(n: int) -> str:
+        return f"heard {interrupt(f'{name} task {n}?')}"
+
+    @task(name=f"{name} flaky", retry_policy=AT_ONCE)
+    async def flaky() -> str:
+        if get_runtime().execution_info.node_attempt < 2:
+            raise Broken(name)
+        return "in the end"
+
+    async def node(state: State) -> State:
+        futures = [asking(1), flaky(), asking(2)]
+        found = [await future for future in futures]
+        return update(name, state, *found, interrupt(f"{name} after?", key="after"))
+
+    return node
+
+
 def retries(name: str) -> Any:
     def node(state: State, runtime: Runtime[Any]) -> State:
         if runtime.execution_info.node_attempt < 3:
@@ -157,7 +200,10 @@ def acalls(name: str, child: Any) -> Any:
 BOTH: tuple[Callable[[str], Any], ...] = (
     plain, plain, plain, yields, asks, retries, fails, writes_nothing, commands,
 )  # fmt: skip
-ASYNC: tuple[Callable[[str], Any], ...] = (awaits, ayields, asks_twice)
+ASYNC: tuple[Callable[[str], Any], ...] = (
+    awaits, ayields, asks_twice, calls_tasks, calls_asking,
+)  # fmt: skip
+ASKING = (asks, asks_twice, calls_asking)
 
 
 def slow(clock: Clock, seconds: float, name: str) -> Any:
@@ -246,7 +292,7 @@ class Plot:
             return self.child(name, lasting)
         makers = BOTH + (ASYNC if self.awaits else ())
         make = self.random.choice(makers)
-        if not self.asks and make in (asks, asks_twice):
+        if not self.asks and make in ASKING:
             make = plain
         return make.__name__, make(name)
 

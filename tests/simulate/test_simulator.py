@@ -12,6 +12,7 @@ import pytest
 
 from towpath.checkpoint.memory import InMemorySaver
 from towpath.errors import NodeTimeoutError, StepTimeoutError
+from towpath.func import task
 from towpath.graph import START, StateGraph
 from towpath.runtime import Runtime
 from towpath.testing.laws import crash_everywhere
@@ -252,3 +253,13 @@ def test_questions_are_answered_after_a_crash(durability: str) -> None:
         lambda question: f"answer to {question}",
         durability=durability,
     ).check()
+
+
+def test_blocking_node_that_waits_for_a_task_cannot_be_simulated() -> None:
+    work = task(name="work")(int)
+    graph = graph_of(lambda _: work().result()).compile()
+
+    trace = simulate(graph, {"log": []})
+
+    assert "failed" == trace.status
+    assert isinstance(trace.error, SimulationError)

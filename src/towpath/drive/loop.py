@@ -103,11 +103,7 @@ class LoopDriver:
         if not self.scope.live:
             self.outbox.append(chunk)
             return
-        try:
-            here = asyncio.get_running_loop() is self.loop
-        except RuntimeError:
-            here = False
-        if here:
+        if self.loop_here() is not None:
             self.inbox.put(chunk)
         else:
             self.from_thread(self.inbox.put, chunk)

@@ -11,9 +11,10 @@ A node is a coroutine that is driven by hand. It can be overtaken wherever it
 awaits, before it is called, and before each of its branches. A blocking node
 runs to its end in one go; time that it spends in `Clock.sleep` puts off the
 moment at which its result arrives, not what its siblings do meanwhile.
-Subgraphs run under the same simulation and count into the same commands. What
-needs a real event loop (`asyncio.sleep` of more than nothing, `gather`) cannot
-be simulated: use `Clock.asleep`.
+Subgraphs run under the same simulation and count into the same commands; tasks
+that an async node calls are processes beside it. What needs a real event loop
+(`asyncio.sleep` of more than nothing, `gather`) cannot be simulated: use
+`Clock.asleep`.
 
 A crash abandons the program where it stands: nothing is closed, what was left
 behind the run and not stored yet is lost, and what the saver holds is what the
@@ -33,14 +34,17 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any
 
 from towpath.call.attempt import attempt, awaiting, entered, run_blocking
+from towpath.call.children import refuse
 from towpath.call.scope import RunScope, TaskContext
 from towpath.drive.common import limits, runs_here, staged
 from towpath.errors import NodeCancelledError
 from towpath.kernel.commands import (
     Alarm,
+    Called,
     Cancelled,
     Closed,
     Expired,
@@ -61,6 +65,7 @@ from towpath.kernel.commands import (
 from towpath.kernel.request import Chunk
 from towpath.pregel.finish import result
 from towpath.pregel.runs import Options, Run, connect, prepare_run
+from towpath.step.children import Child
 from towpath.step.tasks import Task
 from towpath.testing.world import (
     PAUSE,
@@ -71,6 +76,7 @@ from towpath.testing.world import (
     Faults,
     Journal,
     Process,
+    SimulatedFuture,
     Simulation,
     SimulationError,
     Turn,
@@ -100,6 +106,7 @@ class SimulatedDriver:
         self.outbox: deque[Chunk] = deque()
         self.events: list[Any] = []
         self.processes: list[Process] = []
+        self.turn_of: Process | None = None
         self.backlog = simulation.backlog
         self.cancelled: BaseException | None = None
         self.step_s = scope.req.step_timeout
@@ -148,6 +155,7 @@ class SimulatedDriver:
     def turns(self, program: Program[Any]) -> Generator[Turn | Chunk, None, Any]:
         """Obey a program; yield chunks, and where others may go on first."""
         self.scope.begin()
+        self.scope.driver = self
         try:
             command = next(program)
             while True:
@@ -173,6 +181,37 @@ class SimulatedDriver:
             raise
         finally:
             self.note_left()
+            self.scope.driver = None
+            for event in self.events:
+                if isinstance(event, Called) and not self.simulation.dead:
+                    refuse(event.child)
+
+    # -- tasks that call others ---------------------------------------------
+
+    blocking = False
+
+    def loop_here(self) -> Any:
+        """What stands in for an event loop: itself."""
+        return self
+
+    def create_future(self) -> SimulatedFuture:
+        """A future for a call of the process that has its turn."""
+        process = self.turn_of
+
+        def wake() -> None:
+            if process is not None and process.wake > self.clock.now:
+                process.wake = self.clock.now
+
+        return SimulatedFuture(wake)
+
+    def in_line(self, task: Task) -> bool:
+        """Whether a call is made by a task's own code: there is no other."""
+        return task is not None
+
+    def call(self, child: Child) -> None:
+        """Take a call."""
+        child.parent.lent = True
+        self.events.append(Called(child))
 
     def note_left(self) -> None:
         """What still runs when a run is over, unless nothing could stop it."""
@@ -243,10 +282,11 @@ class SimulatedDriver:
         lone = len(tasks) == 1 and runs_here(self.scope, tasks[0])
         if not lone or self.coin():
             return ()
-        while True:
+        while not self.events:
             done = yield from self.go_on(self.ready())
             if done is not None:
                 return (done,)
+        return ()  # it has called others, which begin beside it
 
     def wait(self, command: Wait) -> Generator[Turn | Chunk, None, Sequence[Any]]:
         """Let tasks go on, and time pass, until there is an event, or several."""
@@ -279,6 +319,7 @@ class SimulatedDriver:
         if not process.ended:
             if process.life is None:
                 self.begin(process)
+            self.turn_of = process
             process.go_on(self.clock)
             self.simulation.alive()
             yield PAUSE
@@ -301,7 +342,7 @@ class SimulatedDriver:
             if process.life is None:
                 waiting.append(process)
             else:
-                busy += not process.task.abandoned
+                busy += not (process.task.abandoned or process.task.lent)
                 if process.wake <= now:
                     ready.append(process)
         if width:
@@ -312,6 +353,7 @@ class SimulatedDriver:
         moments = [p.wake for p in self.processes if p.life is not None]
         if command is not None:
             moments += [moment for moment, _ in self.deadlines(command)]
+        moments = [moment for moment in moments if moment != inf]
         if not moments:
             raise SimulationError("the run waits for what will never come")
         return min(moments)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from math import inf
 from random import Random
 from types import coroutine
 from typing import Any, Final
@@ -60,6 +61,56 @@ Turn = Pause | Delay
 def turn(what: Turn) -> Generator[Turn, None, None]:
     """Let others go on first."""
     yield what
+
+
+class SimulatedFuture:
+    """What an async node awaits of a task that it called."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.wake = wake
+        self.awaited = False
+        self.outcome: tuple[Any, BaseException | None] | None = None
+
+    def done(self) -> bool:
+        return self.outcome is not None
+
+    def cancelled(self) -> bool:
+        return False
+
+    def set_result(self, value: Any) -> None:
+        self.settle(value, None)
+
+    def set_exception(self, error: BaseException) -> None:
+        self.settle(None, error)
+
+    def settle(self, value: Any, error: BaseException | None) -> None:
+        """Let whoever awaits it go on."""
+        self.outcome = value, error
+        if self.awaited:
+            self.wake()
+
+    def exception(self) -> BaseException | None:
+        return self.outcome[1] if self.outcome else None
+
+    def add_done_callback(self, call: Any) -> None:
+        """Nobody gives up what is simulated, so there is nothing to be told."""
+
+    def __await__(self) -> Generator[Turn, None, Any]:
+        self.awaited = True
+        while self.outcome is None:
+            yield Delay(inf)
+        self.awaited = False
+        value, error = self.outcome
+        if error is not None:
+            raise error
+        return value
+
+    def result(self) -> Any:
+        """Refuse to block the only thread."""
+        raise SimulationError(
+            "a blocking node waits for a task, which needs threads; in a simulation "
+            "call tasks from async nodes"
+        )
 
 
 class Clock:
