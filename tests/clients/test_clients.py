@@ -17,14 +17,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
-CLIENTS = {
-    "agent": "langchain",
-    "deep": "deepagents",
-    "extract": "trustcall",
-    "memory": "langmem",
-    "supervisor": "langgraph_supervisor",
-    "swarm": "langgraph_swarm",
-}
+CLIENTS = (
+    "agent",
+    "deep",
+    "deeper",
+    "extract",
+    "memory",
+    "middleware",
+    "supervisor",
+    "swarm",
+)
 THEIRS = {
     "react": ["langgraph.prebuilt"],
     "savers": ["langgraph.checkpoint.sqlite", "langgraph.checkpoint.postgres"],

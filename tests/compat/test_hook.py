@@ -172,6 +172,29 @@ except UndeclaredKeyError:
     assert "native" == programs.hooked(text)
 
 
+def test_threads_may_import_at_once(programs):
+    text = """
+import importlib, sys, threading
+failed = []
+
+def load(name):
+    try:
+        importlib.import_module(f"langgraph.{name}")
+    except BaseException as error:
+        failed.append((name, error))
+
+sys.setswitchinterval(1e-5)
+names = ["graph", "types", "checkpoint.sqlite.aio", "store.memory", "pregel.main"]
+threads = [threading.Thread(target=load, args=[name]) for name in names * 4]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(failed)
+"""
+    assert "[]" == programs.hooked(text)
+
+
 def test_the_version_is_one_that_others_accept(programs):
     text = """
 from langgraph.version import __version__

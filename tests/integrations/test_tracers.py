@@ -34,8 +34,13 @@ def shown(run):
         "metadata": {k: v for k, v in metadata.items() if "checkpoint" not in k},
         "events": [event["name"] for event in run.events],
         "depth": run.dotted_order.count("."),
-        "below": [shown(one) for one in run.child_runs],
+        "below": sorted(map(shown, run.child_runs), key=place),
     }
+
+
+def place(run):
+    """Where a run stands among its siblings; those of one step run at once."""
+    return run["metadata"].get("langgraph_step", 0), run["name"], str(run["inputs"])
 
 
 def chat(state):

@@ -16,6 +16,7 @@ from functools import cache
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from threading import RLock
 from types import ModuleType
 from typing import Final
 
@@ -25,6 +26,9 @@ from towpath.semantics import LANGGRAPH, set_default
 
 OURS: Final = "towpath"
 PEER: Final = "towpath.compat.peer"
+TURN: Final = RLock()
+"""Threads load our modules one after the other. Packages import their own
+modules, and two threads that came from different ends would meet halfway."""
 
 
 class ImportOrderError(TowpathError, ImportError):
@@ -91,7 +95,8 @@ class Alias(Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         del spec
-        module = import_module(self.home)
+        with TURN:
+            module = import_module(self.home)
         self.spec = module.__spec__
         return module
 

@@ -40,6 +40,7 @@ PLAIN: Final[Mapping[tuple[str, ...], Callable[..., Any]]] = {
     ("decimal", "Decimal"): decimal.Decimal,
     ("pathlib", "Path"): pathlib.Path,
     ("pathlib", "PosixPath"): pathlib.Path,
+    ("pathlib._local", "PosixPath"): pathlib.Path,
     ("uuid", "UUID"): uuid.UUID,
     ("zoneinfo", "ZoneInfo"): zoneinfo.ZoneInfo,
 }
