@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -29,6 +30,7 @@ from towpath.store.base import (
     validate_op_namespace,
 )
 from towpath.store.base.ops import MatchCondition, check_page
+from towpath.store.facts import Fact
 
 Vector = Sequence[float]
 Namespace = tuple[str, ...]
@@ -46,7 +48,7 @@ class Put:
     key: str
     cell: Cell | None
     lifetime_s: float | None
-    facts: list[int]
+    facts: AbstractSet[Fact]
     texts: list[str]
     vectors: list[Vector] = field(default_factory=list)
 
@@ -130,9 +132,9 @@ class PlannedStore(BaseStore):
         facts = self._facts(op)
         return Put(namespace, key, cell, lifetime_s, facts, self._texts(op))
 
-    def _facts(self, op: PutOp) -> list[int]:  # noqa: ARG002 - for stores that index
+    def _facts(self, op: PutOp) -> AbstractSet[Fact]:  # noqa: ARG002 - for stores that index
         """Return what an index is to know of a value. This one has none."""
-        return []
+        return frozenset()
 
     def _texts(self, op: PutOp) -> list[str]:
         """Return the texts of a value that are searched by meaning."""

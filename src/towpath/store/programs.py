@@ -62,8 +62,9 @@ MIGRATIONS: Final[Migrations] = (
             WHERE expires IS NOT NULL""",
         """CREATE TABLE towpath_facts (
             fact INTEGER NOT NULL,
+            number REAL NOT NULL,
             item INTEGER NOT NULL,
-            PRIMARY KEY (fact, item)) WITHOUT ROWID""",
+            PRIMARY KEY (fact, number, item)) WITHOUT ROWID""",
         "CREATE INDEX towpath_facts_item ON towpath_facts (item)",
         """CREATE TABLE towpath_vectors (
             item INTEGER NOT NULL,
@@ -89,7 +90,8 @@ _NEWEST: Final = "i.updated DESC, i.id DESC"
 _ITEM: Final = "i.id, i.ns, i.key, i.tag, i.data, i.created, i.updated, i.lifetime"
 """The fields of `Stored`."""
 _HAS_FACT: Final = (
-    "i.id IN (SELECT f.item FROM towpath_facts f WHERE f.fact IN (?, ?, ?))"
+    "i.id IN (SELECT f.item FROM towpath_facts f"
+    " WHERE f.fact = ? AND f.number >= ? AND f.number <= ? OR f.fact IN (?, ?))"
 )
 _VECTORS: Final = (
     "FROM towpath_items i LEFT JOIN towpath_vectors v"
@@ -301,8 +303,8 @@ class _Search(NamedTuple):
         """
         below, args = _below(tuple(self.op.namespace_prefix))
         where, args = f"WHERE {below}{_ALIVE}", [*args, self.now]
-        for facts in facts_wanted(self.op.filter):
-            where, args = f"{where} AND {_HAS_FACT}", [*args, *facts]
+        for wanted in facts_wanted(self.op.filter):
+            where, args = f"{where} AND {_HAS_FACT}", [*args, *wanted]
         page, paging = "", []
         if not self.op.filter:
             page, paging = " LIMIT ? OFFSET ?", [self.op.limit, self.op.offset]
@@ -379,9 +381,9 @@ def put(puts: Sequence[Put], now: int, measuring: Measuring) -> Program[None]:
     places = [(pack(put.namespace), put.key) for put in kept]
     yield from _forget_of(places)
     facts = [
-        (fact, *place)
+        (*fact, *place)
         for put, place in zip(kept, places, strict=True)
-        for fact in set(put.facts)
+        for fact in put.facts
     ]
     if facts:
         yield Query(_NOTE, facts, many=True)
@@ -405,8 +407,8 @@ _FORGET: Final = tuple(
     for table in ("facts", "vectors")
 )
 _NOTE: Final = (
-    "INSERT INTO towpath_facts (fact, item)"
-    " SELECT ?, id FROM towpath_items WHERE ns = ? AND key = ?"
+    "INSERT INTO towpath_facts (fact, number, item)"
+    " SELECT ?, ?, id FROM towpath_items WHERE ns = ? AND key = ?"
 )
 _KEEP: Final = (
     "INSERT INTO towpath_vectors (item, stamp, number, dims, data)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +13,7 @@ from weakref import WeakKeyDictionary
 from towpath.checkpoint.programs import Make, Program
 from towpath.store import programs
 from towpath.store.base import IndexConfig, Op, PutOp, Result, TTLConfig
-from towpath.store.facts import facts_of
+from towpath.store.facts import Fact, facts_of
 from towpath.store.planned import Plan, PlannedStore
 from towpath.store.programs import Done, Measuring
 from towpath.store.sweeping import Sweeper, interval_s
@@ -58,8 +59,8 @@ class SqlStore(PlannedStore):
 
     # Batches
 
-    def _facts(self, op: PutOp) -> list[int]:
-        return [] if op.value is None else facts_of(op.value)
+    def _facts(self, op: PutOp) -> AbstractSet[Fact]:
+        return facts_of(op.value or {})
 
     def _run(self, plan: Plan) -> list[Result]:
         make = self._making(plan)

@@ -300,11 +300,11 @@ def _holds(operator: str, value: Any, operand: Any) -> bool:
         raise ValueError(f"Unsupported operator: {operator}")
     try:
         return compare(value, operand)
-    except TypeError:
+    except (TypeError, ArithmeticError):
         pass
     try:
         return compare(float(value), float(operand))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):
         return False
 
 
