@@ -177,26 +177,33 @@ def function_of(tool: BaseTool) -> Any:
     return function or tool._run  # noqa: SLF001 - what langchain lets tools define
 
 
+def hints_of(tool: BaseTool) -> dict[str, Any]:
+    """The annotations of a tool's function, if they can be evaluated."""
+    try:
+        return get_type_hints(function_of(tool), include_extras=True)
+    except (TypeError, NameError, AttributeError):
+        return {}
+
+
+def parameters_of(tool: BaseTool) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a tool's function, if it tells them."""
+    try:
+        return inspect.signature(function_of(tool)).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
 def declare_result(tool: BaseTool) -> None:
     """Let be stored what a tool says it returns: artifacts are, with their messages."""
-    try:
-        hints = get_type_hints(function_of(tool), include_extras=True)
-    except (TypeError, NameError, AttributeError):
-        return
+    hints = hints_of(tool)
     if "return" in hints:
         register_schema(hints["return"])
 
 
 def annotations_of(tool: BaseTool) -> dict[str, Any]:
     """The parameters of a tool: those of its function, and of its schema."""
-    function = function_of(tool)
-    found: dict[str, Any] = {}
-    try:
-        parameters = inspect.signature(function).parameters
-        found = {name: p.annotation for name, p in parameters.items()}
-        found.update(get_type_hints(function, include_extras=True))
-    except (TypeError, ValueError, NameError, AttributeError):
-        pass  # annotations that nothing resolves mark nothing
+    found = {name: p.annotation for name, p in parameters_of(tool).items()}
+    found.update(hints_of(tool))
     found.pop("return", None)
     schema = tool.args_schema or tool.get_input_schema()
     if isinstance(schema, type) and issubclass(schema, BaseModel):
@@ -229,10 +236,7 @@ def is_kind(mark: Any, kind: type) -> bool:
 
 def has_default(tool: BaseTool, name: str) -> bool:
     """Whether a tool can be called without this parameter."""
-    try:
-        parameter = inspect.signature(function_of(tool)).parameters.get(name)
-    except (TypeError, ValueError):
-        parameter = None
+    parameter = parameters_of(tool).get(name)
     if parameter is not None and parameter.default is not parameter.empty:
         return True
     fields = getattr(tool.args_schema, "model_fields", {})
