@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import (
     Annotated,
@@ -36,15 +35,13 @@ from typing_extensions import TypeVar
 from towpath.checkpoint.serde.registry import register_schema
 from towpath.context import ambient
 from towpath.prebuilt.errors import MissingFieldError, ToolInputError
+from towpath.pregel._tools import _tool_call_writer
 from towpath.runtime import ExecutionInfo, ServerInfo
 from towpath.store.base import BaseStore
 from towpath.types import StreamWriter
 
 StateT = TypeVar("StateT", default=dict[str, Any])
 ContextT = TypeVar("ContextT", default=None)
-
-DELTAS: Final[ContextVar[Any]] = ContextVar("towpath_tool_deltas", default=None)
-"""Who hears what the running tool call puts out before it returns."""
 
 # langchain validates the arguments of tools and dumps them, only for their names;
 # the whole state need not be dumped for that, nor fit what a tool says of it.
@@ -113,7 +110,7 @@ class ToolRuntime(_DirectlyInjectedToolArg, Generic[ContextT, StateT]):
 
     def emit_output_delta(self, delta: Any) -> None:
         """Send a part of the tool's output to those who stream tool calls."""
-        hear = DELTAS.get()
+        hear = _tool_call_writer.get()
         if hear is not None:
             hear(delta)
 
