@@ -147,7 +147,7 @@ async def test_agents_of_both_colours_stream_the_same_updates(lib: Api) -> objec
             shown = [
                 (n, told({"messages": [], **u})) for c in chunks for n, u in c.items()
             ]
-            found.append(shown)
+            found.append(sorted(shown, key=str))  # results come as the tools finish
     return found
 
 

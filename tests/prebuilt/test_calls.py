@@ -239,6 +239,39 @@ def test_a_finished_call_does_not_run_again_when_its_node_is_retried(colour):
     assert [1, 2] == sorted(seen)
 
 
+@pytest.mark.parametrize("calls", [1, 2])
+@pytest.mark.parametrize("colour", COLOURS)
+def test_calls_made_in_the_code_of_a_node_are_not_repeated_with_it(colour, calls):
+    seen = []
+
+    @tool
+    def work(n: int) -> int:
+        "Work."
+        seen.append(n)
+        return n
+
+    tools = ToolNode([work])
+    turn = calling(*[("work", {"n": n}) for n in range(calls)])
+
+    def node(state):
+        done = tools.invoke([turn])
+        return {"messages": [*done, interrupt("go on?")]}
+
+    async def anode(state):
+        done = await tools.ainvoke([turn])
+        return {"messages": [*done, interrupt("go on?")]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("node", node if colour == "blocking" else anode)
+    graph.add_edge(START, "node")
+    run = Runs(graph.compile(checkpointer=InMemorySaver()), colour)
+    run({"messages": []})
+    done = run(Command(resume="yes"))
+
+    assert [str(n) for n in range(calls)] == answers(done)
+    assert [*range(calls)] == sorted(seen)
+
+
 @every
 def test_a_wrapper_around_a_call_lets_its_question_pass(way, colour):
     @tool

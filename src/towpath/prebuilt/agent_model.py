@@ -93,9 +93,17 @@ def chat_part(model: Model) -> tuple[list[Model], Model, list[Model]]:
         return [], model, []
     steps = list(model.steps)
     for index, step in enumerate(steps):
-        if isinstance(step, BaseChatModel | RunnableBinding):
+        inner = unbound(step)
+        if isinstance(inner, BaseChatModel) or hasattr(inner, "bind_tools"):
             return steps[:index], step, steps[index + 1 :]
     return steps[:-1], steps[-1], []
+
+
+def unbound(model: Model) -> Model:
+    """What is inside of all that was bound to it."""
+    while isinstance(model, RunnableBinding):
+        model = model.bound
+    return model
 
 
 def _should_bind_tools(
@@ -146,7 +154,7 @@ def with_tools(model: Model, tools: Sequence[Any]) -> Model:
     """A model that knows of tools, with all that was bound to it before."""
     before, chat, after = chat_part(model)
     if isinstance(chat, RunnableBinding) and hasattr(chat.bound, "bind_tools"):
-        bound = chat.bound.bind_tools(tools, **chat.kwargs)
+        bound = chat.bound.bind_tools(tools).bind(**chat.kwargs)
         chat = bound.with_config(chat.config) if chat.config else bound
     elif hasattr(chat, "bind_tools"):
         chat = chat.bind_tools(tools)
@@ -165,9 +173,7 @@ def bare_model(model: Model) -> BaseChatModel:
     Raises:
         InvalidGraphError: there is none (TP-101).
     """
-    _, model, _ = chat_part(model)
-    while isinstance(model, RunnableBinding):
-        model = model.bound
+    model = unbound(chat_part(model)[1])
     if hasattr(model, "with_structured_output"):
         return cast("BaseChatModel", model)
     raise InvalidGraphError(

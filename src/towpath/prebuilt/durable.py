@@ -19,10 +19,17 @@ from towpath.plan import NOTHING, Action, NodeSpec
 from towpath.step.children import returned
 
 
-def surrounding() -> TaskContext | None:
-    """The task that runs here, if it can call others."""
+def surrounding(node: Any, calls: int) -> TaskContext | None:
+    """The task that is to have so many calls of this node as tasks, if any is.
+
+    A lone call in a node of its own is that node's task already.
+    """
     context = current.get()
-    return context if isinstance(context, TaskContext) else None
+    if not isinstance(context, TaskContext):
+        return None
+    action = context.task.spec.action
+    own = action is not None and action.target is node
+    return None if own and calls < 2 else context
 
 
 def begun(

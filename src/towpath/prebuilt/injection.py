@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import (
     Annotated,
@@ -36,15 +35,13 @@ from typing_extensions import TypeVar
 from towpath.checkpoint.serde.registry import register_schema
 from towpath.context import ambient
 from towpath.prebuilt.errors import MissingFieldError, ToolInputError
+from towpath.pregel._tools import _tool_call_writer
 from towpath.runtime import ExecutionInfo, ServerInfo
 from towpath.store.base import BaseStore
 from towpath.types import StreamWriter
 
 StateT = TypeVar("StateT", default=dict[str, Any])
 ContextT = TypeVar("ContextT", default=None)
-
-DELTAS: Final[ContextVar[Any]] = ContextVar("towpath_tool_deltas", default=None)
-"""Who hears what the running tool call puts out before it returns."""
 
 # langchain validates the arguments of tools and dumps them, only for their names;
 # the whole state need not be dumped for that, nor fit what a tool says of it.
@@ -113,7 +110,7 @@ class ToolRuntime(_DirectlyInjectedToolArg, Generic[ContextT, StateT]):
 
     def emit_output_delta(self, delta: Any) -> None:
         """Send a part of the tool's output to those who stream tool calls."""
-        hear = DELTAS.get()
+        hear = _tool_call_writer.get()
         if hear is not None:
             hear(delta)
 
@@ -177,26 +174,33 @@ def function_of(tool: BaseTool) -> Any:
     return function or tool._run  # noqa: SLF001 - what langchain lets tools define
 
 
+def hints_of(tool: BaseTool) -> dict[str, Any]:
+    """The annotations of a tool's function, if they can be evaluated."""
+    try:
+        return get_type_hints(function_of(tool), include_extras=True)
+    except (TypeError, NameError, AttributeError):
+        return {}
+
+
+def parameters_of(tool: BaseTool) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a tool's function, if it tells them."""
+    try:
+        return inspect.signature(function_of(tool)).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
 def declare_result(tool: BaseTool) -> None:
     """Let be stored what a tool says it returns: artifacts are, with their messages."""
-    try:
-        hints = get_type_hints(function_of(tool), include_extras=True)
-    except (TypeError, NameError, AttributeError):
-        return
+    hints = hints_of(tool)
     if "return" in hints:
         register_schema(hints["return"])
 
 
 def annotations_of(tool: BaseTool) -> dict[str, Any]:
     """The parameters of a tool: those of its function, and of its schema."""
-    function = function_of(tool)
-    found: dict[str, Any] = {}
-    try:
-        parameters = inspect.signature(function).parameters
-        found = {name: p.annotation for name, p in parameters.items()}
-        found.update(get_type_hints(function, include_extras=True))
-    except (TypeError, ValueError, NameError, AttributeError):
-        pass  # annotations that nothing resolves mark nothing
+    found = {name: p.annotation for name, p in parameters_of(tool).items()}
+    found.update(hints_of(tool))
     found.pop("return", None)
     schema = tool.args_schema or tool.get_input_schema()
     if isinstance(schema, type) and issubclass(schema, BaseModel):
@@ -229,10 +233,7 @@ def is_kind(mark: Any, kind: type) -> bool:
 
 def has_default(tool: BaseTool, name: str) -> bool:
     """Whether a tool can be called without this parameter."""
-    try:
-        parameter = inspect.signature(function_of(tool)).parameters.get(name)
-    except (TypeError, ValueError):
-        parameter = None
+    parameter = parameters_of(tool).get(name)
     if parameter is not None and parameter.default is not parameter.empty:
         return True
     fields = getattr(tool.args_schema, "model_fields", {})

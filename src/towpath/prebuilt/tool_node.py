@@ -166,12 +166,12 @@ class ToolNode(Runnable[Any, Any]):
     ) -> Any:
         """Run the tools that are called, each in a thread of its own."""
         batch, requests = self._requests(input, ensure_config(config), kwargs)
-        context = surrounding()
-        if len(requests) < 2:
-            settled = [self._run_call(request, batch) for request in requests]
-        elif context is not None:
+        context = surrounding(self, len(requests))
+        if context is not None:
             calls = [self._begun(context, request, batch) for request in requests]
             settled = [call.exception() or call.result() for call in calls]
+        elif len(requests) < 2:
+            settled = [self._run_call(request, batch) for request in requests]
         else:
             with get_executor_for_config(requests[0].runtime.config) as threads:
                 calls = [threads.submit(self._run_call, r, batch) for r in requests]
@@ -183,8 +183,8 @@ class ToolNode(Runnable[Any, Any]):
     ) -> Any:
         """Run the tools that are called, at the same time."""
         batch, requests = self._requests(input, ensure_config(config), kwargs)
-        context = surrounding()
-        if len(requests) < 2 or context is None:
+        context = surrounding(self, len(requests))
+        if context is None:
             calls = [self._arun_call(request, batch) for request in requests]
         else:
             calls = [self._begun(context, request, batch) for request in requests]

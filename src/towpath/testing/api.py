@@ -39,8 +39,8 @@ _HOMES = {
     "func": "entrypoint task",
     "graph.message": "REMOVE_ALL_MESSAGES push_message",
     "prebuilt": (
-        "InjectedState InjectedStore ToolNode ToolRuntime ValidationNode "
-        "create_react_agent tools_condition"
+        "InjectedState InjectedStore ToolCallTransformer ToolNode ToolRuntime "
+        "ValidationNode create_react_agent tools_condition"
     ),
     "prebuilt.chat_agent_executor": (
         "AgentState AgentStatePydantic AgentStateWithStructuredResponse"
