@@ -298,7 +298,13 @@ async def _waiting_runs(kept: Any, most: int) -> list[Point]:
 ALL = ("none", "memory", "sqlite")
 AXES = (
     Axis("steps", "steps so far", ALL, partial(within, State, count), 10_000),
-    Axis("messages", "messages so far", ALL, partial(within, Chat, talk), 5_000),
+    Axis(
+        "messages",
+        "turns of two messages so far",
+        ALL,
+        partial(within, Chat, talk),
+        5_000,
+    ),
     Axis("keys", "keys not touched", ALL, untouched_keys, 10_000),
     Axis("nodes", "nodes not triggered", ALL, idle_nodes, 2_000),
     Axis("threads", "threads stored", ALL[1:], stored_threads, 5_000),
