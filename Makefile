@@ -3,11 +3,12 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+FIGURES := docs/performance
 PYTHON ?= $(shell tools/find-python 3.13 3.12 3.11 | head -n 1)
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs bench bench-quick bench-durable bench-growth bench-memory budget format ci clean
+.PHONY: help demo test lint types docs bench bench-quick bench-docs bench-durable bench-growth bench-memory budget format ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -54,6 +55,11 @@ bench: $(VENV)/.bench ## measure beside the other libraries
 
 bench-quick: $(VENV)/.bench ## some of it with few repetitions, under two minutes
 	PYTHONPATH=src:. $(BIN)/python -m bench --quick $(ARGS)
+
+bench-docs: $(VENV)/.bench ## measure everything, and write the figures of the docs
+	PYTHONPATH=src:. $(BIN)/python -m bench --json $(FIGURES)/figures.json --svg $(FIGURES)/ratios.svg
+	-PYTHONPATH=src:. $(BIN)/python -m bench.growth --folder $(FIGURES)
+	PYTHONPATH=src:. $(BIN)/python -m bench.page $(FIGURES)/figures.json $(FIGURES)/growth.json > $(FIGURES)/figures.md
 
 bench-durable: $(VENV)/.dev ## figures of durable storage, beside bare SQLite
 	PYTHONPATH=src:. $(BIN)/python -m bench.durability

@@ -1,31 +1,37 @@
-"""Measure Towpath beside the peer whose interface it has, and beside plain Python.
+"""Measure Towpath beside other libraries and beside plain Python.
 
-    make bench            every workload, some minutes
-    make bench-quick      every workload with few repetitions, under two minutes
+    make bench            every workload, half an hour
+    make bench-quick      some of them with few repetitions, under two minutes
 
-    PYTHONPATH=src:. python -m bench [--quick] [--json FILE] [--only NAME] [--list]
+    PYTHONPATH=src:. python -m bench [--quick] [--json FILE] [--svg FILE]
+                                     [--only NAME] [--list]
 
 `--only` takes a name or a pattern (`chain-*`, `chat-1000-*`) and may be repeated.
+Other libraries take part if they are installed (the extra `bench`).
 
 How to read the table
 ---------------------
 
 One row is one workload, one figure the median time of one *unit* of it: a
 superstep (`step`), a parallel task (`task`), a turn of a conversation (`turn`), a
-node that is built and compiled (`node`) or an import (`import`). *CPU* is the time
-the process spent on processors, all threads together; *wall* is what a clock on the
-wall shows. `peer/ours` is how many times longer the peer takes; a row is marked
-with `*` where the ratio of CPU times reaches the target (25 per unit of work).
-`raw` is a hand-written loop that does the same work without any engine: what
-remains if everything else were free.
+node that is built and compiled (`node`) and so on, by the clock of the row. *cpu*
+is the time the process spent on processors, all threads together; *wall* is what a
+clock on the wall shows. `peer/ours` is how many times longer langgraph takes,
+`best/ours` the fastest of the other engines; if that is less than 1, the row says
+who wins, and `goals.py` why. A row is marked with `*` if its goals (`goals.py`) are
+reached and with `-` if not. `raw` is a hand-written loop that does the same work
+without any engine; `floor` isolates nodes and has a limit, which no engine avoids.
 
 Where the time goes
 -------------------
 
 `workloads.py` says once what is done; `adapters/` says it in the words of each
-library. `graphs.py` is the one program both libraries run: only the import differs.
-`clock.py` takes the samples, `report.py` prints them. `python -m bench.step` is
-another question: into which parts one superstep of ours falls.
+library. `graphs.py` is the one program Towpath and langgraph run: only the import
+differs; `deeds.py` is what is done with it while the clock runs. `clock.py` takes
+the samples, `report.py` prints them, `plot.py` draws, `page.py` writes the page of
+the docs. Other questions: `bench.step` (into which parts a superstep falls),
+`bench.growth` (what it costs when there is much of everything), `bench.memory` (what
+waits there and what is left), `bench.budget` (instructions), `bench.durability`.
 
 Traps
 -----

@@ -122,12 +122,12 @@ def looping(
     idlers = [f"idle_{number}" for number in range(idle)]
     for name in idlers:
         builder.add_node(name, lambda state: {})
-    builder.add_conditional_edges(
-        "work",
-        lambda state: "work" if state["step"] < state["steps"] else END,
-        ["work", *idlers, END],
-    )
+    builder.add_conditional_edges("work", again, ["work", *idlers, END])
     return builder
+
+
+def again(state: Any) -> str:
+    return "work" if state["step"] < state["steps"] else END
 
 
 def count(state: State) -> dict[str, Any]:
@@ -182,35 +182,34 @@ def sizes(most: int) -> Iterator[int]:
 
 
 def untouched_keys(saver: str, most: int) -> list[Point]:
-    points = []
-    for size in sizes(most):
-        keys = [f"key_{number}" for number in range(size)]
-        schema = TypedDict(
-            "Wide", {**dict.fromkeys(keys, int), "step": int, "steps": int}
-        )
-        with opened(saver) as kept:
-            builder = StateGraph(schema, input_schema=State, output_schema=State)
-            # The keys are there: a key without a value costs nothing anyway.
-            builder.add_node("fill", lambda state, keys=keys: dict.fromkeys(keys, 1))
-            builder.add_edge(START, "fill")
-            builder.add_node("work", count_any)
-            builder.add_edge("fill", "work")
-            builder.add_conditional_edges("work", again, ["work", END])
-            graph = builder.compile(checkpointer=kept)
-            short, long = (
-                spent_us(partial(graph.invoke, {"step": 0, "steps": n}, place(f"{n}")))
-                for n in (1, 1 + PROBE_STEPS)
-            )
-        points.append((size, max(0.0, long - short) / PROBE_STEPS))
-    return points
+    return [(size, _among_keys(saver, size)) for size in sizes(most)]
 
 
-def count_any(state: Any) -> dict[str, Any]:
-    return {"step": state["step"] + 1}
+def _among_keys(saver: str, size: int) -> float:
+    """Return the microseconds of a step that touches one key of many."""
+    clock: list[int] = []
 
+    def work(state: Any) -> dict[str, Any]:
+        clock.append(time.process_time_ns())
+        return {"step": state["step"] + 1}
 
-def again(state: Any) -> str:
-    return "work" if state["step"] < state["steps"] else END
+    keys = [f"key_{number}" for number in range(size)]
+    types = {**dict.fromkeys(keys, int), "step": int, "steps": int}
+    builder = StateGraph(
+        TypedDict("Wide", types), input_schema=State, output_schema=State
+    )
+    # The keys are there: a key without a value costs nothing anyway.
+    builder.add_node("fill", lambda state: dict.fromkeys(keys, 1))
+    builder.add_node("work", work)
+    builder.add_edge(START, "fill")
+    builder.add_edge("fill", "work")
+    builder.add_conditional_edges("work", again, ["work", END])
+    with opened(saver) as kept:
+        graph = builder.compile(checkpointer=kept)
+        graph.invoke({"step": 0, "steps": PROBE_STEPS}, place("t"))
+    # What is stored behind the first steps is what the filling wrote.
+    begun = len(clock) // 5
+    return (clock[-1] - clock[begun]) / (len(clock) - 1 - begun) / 1e3
 
 
 def idle_nodes(saver: str, most: int) -> list[Point]:
@@ -299,7 +298,13 @@ async def _waiting_runs(kept: Any, most: int) -> list[Point]:
 ALL = ("none", "memory", "sqlite")
 AXES = (
     Axis("steps", "steps so far", ALL, partial(within, State, count), 10_000),
-    Axis("messages", "messages so far", ALL, partial(within, Chat, talk), 5_000),
+    Axis(
+        "messages",
+        "turns of two messages so far",
+        ALL,
+        partial(within, Chat, talk),
+        5_000,
+    ),
     Axis("keys", "keys not touched", ALL, untouched_keys, 10_000),
     Axis("nodes", "nodes not triggered", ALL, idle_nodes, 2_000),
     Axis("threads", "threads stored", ALL[1:], stored_threads, 5_000),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from math import log10
+from math import floor, log10
 from typing import Any
 
 COLOURS = ("#1b6ca8", "#d1603d", "#3c8d5a", "#8a5fb0", "#b08d2f", "#777777", "#aaaaaa")
@@ -70,7 +70,7 @@ def growth(title: str, unit: str, lines: Lines) -> str:
     """Return a line for each name: points of (how much there is, microseconds)."""
     points = [point for each in lines.values() for point in each]
     x_most = max(x for x, _ in points)
-    y_most = max(y for _, y in points) * 1.15
+    y_most = round_up(max(y for _, y in points))
     colour = dict(zip(lines, COLOURS, strict=False))
     left, width, bottom = 64, 480, TOP + HIGH
 
@@ -83,7 +83,9 @@ def growth(title: str, unit: str, lines: Lines) -> str:
         _, y = place(0, cost)
         x, _ = place(much, 0)
         parts.append(line(left, y, left + width, y, "#ddd"))
-        parts.append(text(left - 6, y + 4, f"{cost:.3g} us", "end"))
+        parts.append(
+            text(left - 6, y + 4, f"{cost:,.{0 if y_most >= 20 else 1}f} us", "end")
+        )
         parts.append(text(x, bottom + 16, f"{much:,.0f}", "middle"))
     parts.append(text(left + width / 2, bottom + 32, unit, "middle"))
     for name, each in lines.items():
@@ -94,6 +96,12 @@ def growth(title: str, unit: str, lines: Lines) -> str:
         )
     parts += legend(colour, left, bottom + 50)
     return drawing(left + width + 30, bottom + 60, parts)
+
+
+def round_up(number: float) -> float:
+    """Return the next number that is easily divided by four."""
+    power = 10.0 ** floor(log10(number))
+    return next(each * power for each in (1, 2, 4, 6, 8, 10) if each * power >= number)
 
 
 def legend(colour: Mapping[str, str], x: float, y: float) -> Iterable[str]:

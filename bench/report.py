@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.adapters import FLOORS, OURS, PEER, Adapter
+from bench.adapters import FLOORS, OURS, PEER, RAW, Adapter
 from bench.clock import Samples
-from bench.goals import Goal, goals
+from bench.goals import STREAM_MOST, Goal, bound, goals
 from bench.workloads import Workload
 
 WIDTH = 10
@@ -151,25 +151,35 @@ def foot(rows: Sequence[Row]) -> str:
 def _bytes(title: str, which: str, row: Row) -> list[str]:
     sizes = {name: getattr(each, which) for name, each in row.samples.items()}
     told = [f"{name} {amount(number)}" for name, number in sizes.items() if number]
-    return [f"{title} {row.workload.name}: {', '.join(told)}"] if told else []
+    if not told:
+        return []
+    most = bound(which, row.workload.name, sizes.get(RAW, 0))
+    goal = f" (goal: {amount(most)})" if most else ""
+    return [f"{title} {row.workload.name}: {', '.join(told)}{goal}"]
 
 
 def _streamed(rows: Sequence[Row]) -> list[str]:
+    lines = [
+        f"{mode} over plain invoke: "
+        + ", ".join(f"{name} {times(ratio)}" for name, ratio in ratios.items())
+        for mode, ratios in streamed(rows).items()
+    ]
+    return [*lines, f"(goal: {STREAM_MOST}x)"] if lines else []
+
+
+def streamed(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     """Return how much longer a run takes that is streamed, mode by mode."""
     found = {row.workload.name: row for row in rows if row.workload.kind == "stream"}
-    lines = []
+    ratios: dict[str, dict[str, float]] = {}
     for name, row in found.items():
-        if row.workload.variant.startswith("invoke"):
-            continue
         plain = found.get(PLAIN.get(name, "stream-invoke"))
-        if plain is None:
+        if plain is None or row.workload.variant.startswith("invoke"):
             continue
-        told = [
-            f"{each} {times((row.middle(each) or 0) / (plain.middle(each) or 1))}"
+        ratios[name] = {
+            each: (row.middle(each) or 0) / (plain.middle(each) or 1)
             for each in row.samples
-        ]
-        lines.append(f"{name} over plain invoke: {', '.join(told)}")
-    return lines
+        }
+    return ratios
 
 
 def document(facts: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
@@ -177,6 +187,7 @@ def document(facts: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "machine": dict(facts),
         "workloads": [_entry(row) for row in rows],
+        "streamed": streamed(rows),
     }
 
 
