@@ -293,3 +293,15 @@ def test_a_langgraph_json_means_compat_unless_the_peer_is_there(
     monkeypatch.setattr("towpath.cli.project.find_spec", lambda name: found)
     write("langgraph.json", "{}")
     assert (None if installed else True) is find_project(towpath.folder).compat
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of this kind")
+def test_a_folder_that_anybody_may_write_to_settles_nothing_below(
+    towpath, write, monkeypatch
+):
+    write("shared/towpath.toml", 'db = "theirs.db"')
+    below = towpath.folder / "shared" / "mine"
+    below.mkdir()
+    assert find_project(below).db is not None
+    below.parent.chmod(0o777)
+    assert find_project(below).db is None

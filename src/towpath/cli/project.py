@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import stat
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -85,6 +86,8 @@ def find_project(start: Path | None = None) -> Project:
     """Read the settings of the nearest folder that has some."""
     here = start or Path.cwd()
     for folder in (here, *here.parents):
+        if folder != here and not is_ours(folder):
+            break
         found = [project for project in projects_in(folder) if project is not None]
         if found:
             first, *others = found
@@ -92,6 +95,17 @@ def find_project(start: Path | None = None) -> Project:
                 first = first.under(other)
             return first
     return Project(here)
+
+
+def is_ours(folder: Path) -> bool:
+    """Tell a folder of this user's from one in which others may leave files.
+
+    A project's file names code that runs: one in /tmp must not do so for all below.
+    """
+    if not hasattr(os, "getuid"):  # Windows
+        return True
+    found = folder.stat()
+    return found.st_uid in (os.getuid(), 0) and not found.st_mode & stat.S_IWOTH
 
 
 def projects_in(folder: Path) -> Iterator[Project | None]:
