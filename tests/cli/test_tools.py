@@ -262,6 +262,8 @@ def test_explain_refuses_what_is_no_code(towpath):
     refused = towpath("explain", "TP-2033")
     assert 2 == refused.exit_code
     assert "did you mean 'TP-203'" in refused.stderr
+    assert "lists them" in towpath("explain", "zzz").stderr
+    assert "'StalledJoinError'" in towpath("explain", "StaledJoinEror").stderr
 
 
 def test_an_error_says_where_more_is_told(towpath):
