@@ -35,10 +35,22 @@ async def later(state):
     return {"seen": ["later"]}
 
 
-def ask(question):
+def ask(question, schema=None):
     def node(state):
-        return {"seen": [interrupt(question)]}
+        return {"seen": [interrupt(question, response_schema=schema)]}
     return node
+
+
+def even(value):
+    if value % 2:
+        raise ValueError("odd numbers bring bad luck")
+    return value
+
+
+try:
+    from pydantic import AfterValidator as Checked
+except ImportError:
+    Checked = repr
 
 
 def chain(*nodes):
@@ -66,6 +78,7 @@ for node in ("part", "left", "right", "end"):
 joining.add_conditional_edges(START, lambda state: [Send("part", {})] * 3, ["part"])
 joining.add_edge("part", "left").add_edge("part", "right")
 joining.add_edge(["left", "right"], "end")
+strict = chain(("ask", ask("how many?", Annotated[int, Checked(even)])))
 compiled = straight.compile()
 pausing = straight.compile(interrupt_before=["later"])
 remembering = straight.compile(checkpointer=InMemorySaver())

@@ -208,3 +208,14 @@ def test_replay_from_an_end_is_refused(towpath):
     refused = towpath.replay("straight", "t", "--at", "2")
     assert 2 == refused.exit_code
     assert "nothing runs after" in refused.stderr
+
+
+def test_another_answer_may_follow_one_that_was_refused(towpath, last):
+    pytest.importorskip("pydantic")
+    towpath.run("strict", {}, "t")
+    refused = towpath.resume("strict", "t", "--answer", "3")
+    assert 1 == refused.exit_code
+    assert "bad luck" in refused.stderr
+    assert "give another with" in refused.stderr
+    done = towpath.resume("strict", "t", "--answer", "4", "--json")
+    assert ("done", [4]) == (last(done)["status"], last(done)["values"]["seen"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -246,3 +248,60 @@ def test_a_function_that_needs_more_is_refused(towpath, write):
     refused = towpath("run", "factories.py:two", "--input", "{}")
     assert 2 == refused.exit_code
     assert "(config, model)" in refused.stderr
+
+
+# -- graphs of the peer's -----------------------------------------------------
+
+PEERS = """
+from langgraph.graph import START, StateGraph
+
+def add(state):
+    return {"count": state["count"] + 1}
+
+graph = StateGraph(dict).add_node("add", add).add_edge(START, "add")
+"""
+
+
+@pytest.mark.differential
+def test_a_graph_of_the_peer_s_is_refused_with_the_way_to_run_it(towpath, write):
+    pytest.importorskip("langgraph")
+    write("peers.py", PEERS)
+    refused = towpath("run", "peers.py:graph", "--input", "{}")
+    assert 2 == refused.exit_code
+    assert "compat = true" in refused.stderr
+
+
+def test_compat_makes_the_peer_s_name_mean_ours(towpath, write, monkeypatch):
+    """What the hook does is tested where it is; here, that it is put in place."""
+    called: list[int] = []
+    hook = types.SimpleNamespace(install=lambda: called.append(1))
+    monkeypatch.setitem(sys.modules, "towpath.compat", hook)
+    write("towpath.toml", "compat = true")
+    towpath("threads")
+    assert [1] == called
+    write("towpath.toml", "compat = false")
+    write("langgraph.json", "{}")
+    towpath("threads")
+    assert [1] == called
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_langgraph_json_means_compat_unless_the_peer_is_there(
+    towpath, write, monkeypatch, installed
+):
+    found = object() if installed else None
+    monkeypatch.setattr("towpath.cli.project.find_spec", lambda name: found)
+    write("langgraph.json", "{}")
+    assert (None if installed else True) is find_project(towpath.folder).compat
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of this kind")
+def test_a_folder_that_anybody_may_write_to_settles_nothing_below(
+    towpath, write, monkeypatch
+):
+    write("shared/towpath.toml", 'db = "theirs.db"')
+    below = towpath.folder / "shared" / "mine"
+    below.mkdir()
+    assert find_project(below).db is not None
+    below.parent.chmod(0o777)
+    assert find_project(below).db is None

@@ -165,3 +165,17 @@ def talk(state):
 
 graph = chain(("talk", talk))
 """
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_an_answer_that_the_node_refuses_is_asked_for_again(towpath):
+    pytest.importorskip("pydantic")
+    words = ["graphs.py:strict", "--thread", "t"]
+    assert 3 == towpath("run", *words, "--input", "{}").exit_code
+    answers = {"answer (whole number): ": "3", "once more": "4"}
+    code, shown = converse(towpath.folder, ["resume", *words], answers)
+    assert 0 == code, shown
+    assert "bad luck" in shown
+    state = json.loads(towpath("state", "--thread", "t", "--json").stdout)
+    assert [4] == state["values"]["seen"]

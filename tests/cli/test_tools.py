@@ -181,6 +181,7 @@ def test_draw_prints_text(towpath):
         ("g.md", "```mermaid\n"),
         ("g.txt", "( start )"),
         ("g.svg", "<svg "),
+        ("g.json", '{"nodes"'),
     ],
 )
 def test_draw_writes_a_file_in_the_form_of_its_name(towpath, name, begins):
@@ -279,6 +280,8 @@ def test_explain_refuses_what_is_no_code(towpath):
     refused = towpath("explain", "TP-2033")
     assert 2 == refused.exit_code
     assert "did you mean 'TP-203'" in refused.stderr
+    assert "lists them" in towpath("explain", "zzz").stderr
+    assert "'StalledJoinError'" in towpath("explain", "StaledJoinEror").stderr
 
 
 def test_an_error_says_where_more_is_told(towpath):

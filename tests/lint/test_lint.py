@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 
 from towpath import END, START, Command, InMemorySaver, Send, StateGraph, interrupt
+from towpath import types as types_module
 from towpath.lint import RULES, Finding
 from towpath.semantics import LANGGRAPH, NATIVE
 
@@ -414,3 +416,30 @@ def test_nothing_is_run():
 def test_every_rule_has_a_test():
     text = Path(__file__).read_text("utf-8")
     assert set() == {code for code in RULES if f'"{code}"' not in text}
+
+
+class Agent:
+    def node(self, state: State) -> dict:
+        return {"text": self.word + state["text"], "txet": ""}
+
+    word = "x"
+
+
+def with_option(state: State, *, option: int) -> dict:
+    return {"txet": state["text"]}
+
+
+@pytest.mark.parametrize(
+    "node",
+    [Agent().node, functools.partial(with_option, option=1)],
+    ids=["method", "partial"],
+)
+def test_methods_and_partials_are_read(node):
+    assert [("L203", "error", "a", "txet")] == faults(graph((START, "a"), a=node))
+
+
+def test_a_circle_that_asks_through_a_module_is_not_found():
+    def node(state: State) -> dict:
+        return {"notes": [types_module.interrupt(state["text"]), state["count"]]}
+
+    assert [] == faults(graph((START, "a"), ("a", "a"), a=node))

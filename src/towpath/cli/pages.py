@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import towpath
 from towpath.cli.options import debug_option, json_option
 from towpath.cli.output import emit
 from towpath.cli.plain import to_json
-from towpath.cli.problem import Problem, nearest
+from towpath.cli.problem import Problem
 from towpath.cli.show import print_table
 from towpath.errors import CODES
 from towpath.lint import RULES
@@ -100,11 +101,15 @@ def code_of(word: str) -> str:
             return guess
     if wanted in PEERS:
         return PEERS[wanted]
-    classes = {title.lower(): code for code, title in known.items()}
-    if word.lower() in classes:
-        return classes[word.lower()]
-    hint = nearest(wanted, known) if bare.isdigit() else nearest(word, known.values())
-    raise Problem(f"there is no code {word!r}", hint=hint)
+    classes = {title: code for code, title in known.items()}
+    for title, code in classes.items():
+        if title.lower() == word.lower():
+            return code
+    near = get_close_matches(wanted if bare.isdigit() else word, [*known, *classes], 2)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else None
+    raise Problem(
+        f"there is no code {word!r}", hint=hint or "`towpath explain` lists them"
+    )
 
 
 def page(code: str) -> str:

@@ -8,12 +8,15 @@ they name is meant from where they are.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import stat
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +42,8 @@ class Project:
     env: Mapping[str, str] = field(default_factory=dict)
     path: tuple[str, ...] = ()
     config: Table = field(default_factory=dict)
+    compat: bool | None = None
+    """Whether `import langgraph` is to mean Towpath."""
 
     def defaults(self) -> dict[str, str]:
         """Return what stands for options and arguments that are not given."""
@@ -52,17 +57,20 @@ class Project:
         return {name: value for name, value in known.items() if value is not None}
 
     def enter(self) -> None:
-        """Set the environment, where it is not set, and the import path."""
+        """Set the environment, where it is not set, and what imports find."""
         for name, value in self.env.items():
             os.environ.setdefault(name, value)
         for place in reversed(self.path):
             if place not in sys.path:
                 sys.path.insert(0, place)
+        if self.compat:
+            importlib.import_module("towpath.compat").install()
 
     def under(self, other: Project) -> Project:
         """Fill in what this one leaves out with what another says."""
         names = ("db", "target", "thread", "durability", "graphs", "env", "config")
         filled = {name: getattr(self, name) or getattr(other, name) for name in names}
+        filled["compat"] = other.compat if self.compat is None else self.compat
         files, path = self.files + other.files, self.path + other.path
         return replace(self, files=files, path=path, **filled)
 
@@ -78,6 +86,8 @@ def find_project(start: Path | None = None) -> Project:
     """Read the settings of the nearest folder that has some."""
     here = start or Path.cwd()
     for folder in (here, *here.parents):
+        if folder != here and not is_ours(folder):
+            break
         found = [project for project in projects_in(folder) if project is not None]
         if found:
             first, *others = found
@@ -85,6 +95,17 @@ def find_project(start: Path | None = None) -> Project:
                 first = first.under(other)
             return first
     return Project(here)
+
+
+def is_ours(folder: Path) -> bool:
+    """Tell a folder of this user's from one in which others may leave files.
+
+    A project's file names code that runs: one in /tmp must not do so for all below.
+    """
+    if not hasattr(os, "getuid"):  # Windows
+        return True
+    found = folder.stat()
+    return found.st_uid in (os.getuid(), 0) and not found.st_mode & stat.S_IWOTH
 
 
 def projects_in(folder: Path) -> Iterator[Project | None]:
@@ -128,9 +149,11 @@ KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "env": (str, dict),
     "path": (str, list),
     "config": dict,
+    "compat": bool,
 }
 WORDS: Final[Mapping[type | tuple[type, ...], str]] = {
     str: "a text",
+    bool: "true or false",
     dict: "a table",
     (str, dict): "the name of a file, or a table",
     (str, list): "a folder, or a list of them",
@@ -169,6 +192,7 @@ def of_towpath(file: Path, table: Table, prefix: str) -> Project:
             for one in ["", *([places] if isinstance(places, str) else places)]
         ),
         config=table.get("config", {}),
+        compat=table.get("compat"),
     )
 
 
@@ -183,8 +207,15 @@ def of_langgraph(file: Path, table: Table) -> Project:
         # Others are packages, which are installed by those who install.
         if isinstance(one, str) and one.startswith("."):
             places += import_places((file.parent / one).resolve())
-    env = environment(file, table.get("env") or {})
-    return Project(file.parent, (file,), graphs=graphs, env=env, path=tuple(places))
+    return Project(
+        file.parent,
+        (file,),
+        graphs=graphs,
+        env=environment(file, table.get("env") or {}),
+        path=tuple(places),
+        # Where both are installed, somebody has to say which one is meant.
+        compat=None if find_spec("langgraph") else True,
+    )
 
 
 def import_places(folder: Path) -> list[str]:

@@ -28,9 +28,20 @@ from towpath.cli.problem import Problem, nearest
 from towpath.cli.project import current_project
 from towpath.cli.run import Request, ordered
 from towpath.cli.session import Session, open_graph
-from towpath.cli.storage import require_thread, without_password
+from towpath.cli.storage import (
+    refused_questions,
+    require_thread,
+    without_password,
+)
 from towpath.cli.tally import Tally
-from towpath.cli.view import JsonView, LineView, LiveView, View, resume_command
+from towpath.cli.view import (
+    JsonView,
+    LineView,
+    LiveView,
+    View,
+    question_text,
+    resume_command,
+)
 from towpath.errors import is_invalid_resume
 from towpath.types import Command
 
@@ -98,9 +109,9 @@ def resume(target: str, thread: str, answers: Sequence[str], **given: Any) -> No
         require_thread(session.saver, session.request.config)
         before = session.snapshot()
         if answers:
-            step: Command[Any] = Command(
-                resume=words.read_answers(answers, before.interrupts)
-            )
+            saved = session.saver.get_tuple(session.request.config)
+            questions = before.interrupts or refused_questions(saved)
+            step: Command[Any] = Command(resume=words.read_answers(answers, questions))
             outcome = session.run(step)
             leave(converse(session, outcome) if asks else outcome)
         if before.tasks and not before.interrupts:
@@ -146,20 +157,23 @@ def is_person() -> bool:
 
 def converse(session: Session, outcome: Outcome) -> Outcome:
     """Ask the person at the terminal until the run waits for nobody."""
-    while outcome.questions:
-        many = len(outcome.questions) > 1
+    while questions := asked(session, outcome):
+        many = len(questions) > 1
         answers = {
-            question.id: ask.answer_to(question, many=many)
-            for question in outcome.questions
+            question.id: ask.answer_to(question, many=many) for question in questions
         }
         outcome = session.run(Command(resume=answers))
-        if outcome.error is not None and is_invalid_resume(outcome.error):
-            # Refused by the node that asked, which asks still.
-            click.echo("that answer was refused; once more:", err=True)
-            snapshot = session.snapshot()
-            outcome = of_snapshot(session.request.thread, snapshot, snapshot.values)
-            session.show(outcome)
     return outcome
+
+
+def asked(session: Session, outcome: Outcome) -> Sequence[Any]:
+    """Return what is asked at the end of a run, also by who refused an answer."""
+    if outcome.error is None or not is_invalid_resume(outcome.error):
+        return outcome.questions
+    again = refused_questions(session.saver.get_tuple(session.request.config))
+    for question in again:
+        click.echo(f"that answer was refused; once more:\n{question_text(question)}")
+    return again
 
 
 @contextmanager

@@ -68,7 +68,8 @@ def open_sqlite(db: str, create: bool) -> Iterator[Any]:
     path = Path(db)
     if not create and not path.is_file():
         near = (str(file) for file in path.parent.glob("*.db"))
-        raise Problem(f"there is no database {db!r}", hint=nearest(db, near))
+        hint = nearest(db, near) or "the first `towpath run` makes it; --db names it"
+        raise Problem(f"there is no database {db!r}", hint=hint)
     if not path.parent.is_dir():
         raise Problem(f"there is no folder {str(path.parent)!r} for the database")
     if path.is_file() and path.stat().st_size and not is_sqlite(path):
@@ -153,6 +154,21 @@ def questions_of(saved: Any) -> list[Any]:
         question
         for task, channel, questions in saved.pending_writes or ()
         if channel == INTERRUPT and task not in answered
+        for question in questions
+    ]
+
+
+def refused_questions(saved: Any) -> list[Any]:
+    """Return the questions of tasks that failed, to which another answer may be given.
+
+    Where the answer was the reason, it is still asked.
+    """
+    writes = saved.pending_writes or ()
+    failed = {task for task, channel, _ in writes if channel == ERROR}
+    return [
+        question
+        for task, channel, questions in writes
+        if channel == INTERRUPT and task in failed
         for question in questions
     ]
 

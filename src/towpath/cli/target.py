@@ -52,6 +52,12 @@ def load_graph(target: str, config: Mapping[str, Any] | None = None) -> Any:
             f"{target!r} is {type(graph).__name__}, not a graph",
             hint="name a StateGraph, a compiled graph, or a function returning one",
         )
+    if is_peers(graph):
+        raise Problem(
+            f"{target!r} is a graph of LangGraph's, which does not run here",
+            hint="write `compat = true` into towpath.toml: `import langgraph` then "
+            "means Towpath",
+        )
     return graph
 
 
@@ -76,6 +82,12 @@ def is_compiled(found: object) -> bool:
 def is_builder(found: object) -> bool:
     """Tell a graph that can be compiled."""
     return hasattr(found, "compile") and hasattr(found, "add_node")
+
+
+def is_peers(found: object) -> bool:
+    """Tell a graph that was made with the peer installed beside Towpath."""
+    names = {kind.__module__.partition(".")[0] for kind in type(found).__mro__}
+    return "langgraph" in names and "towpath" not in names
 
 
 def load_module(place: str) -> ModuleType:

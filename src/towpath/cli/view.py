@@ -33,6 +33,7 @@ from towpath.cli.outcome import Outcome, explain
 from towpath.cli.output import emit
 from towpath.cli.plain import cut, outline, to_json, to_plain
 from towpath.cli.tally import Namespace, Row, Tally, path
+from towpath.errors import is_invalid_resume
 
 
 class View(Protocol):
@@ -151,11 +152,7 @@ class LineView:
         if outcome.error is not None:
             for line in explain(outcome.error):
                 self.progress(line)
-            self.progress(
-                "no node ran: the input was refused; `towpath run` takes another one"
-                if outcome.status == "refused"
-                else f"failed after {spent}; go on with: {self.resume}"
-            )
+            self.progress(self.failure_text(outcome, spent))
         elif outcome.status == "waiting":
             self.result("\n".join(map(question_text, outcome.questions)))
             if not (self.asks and outcome.questions):
@@ -173,6 +170,16 @@ class LineView:
         words = shlex.split(self.resume)
         words[words.index("resume")] = "state"
         return f"{outline(values, size.columns)}\nall of it: {shlex.join(words)}"
+
+    def failure_text(self, outcome: Outcome, spent: str) -> str:
+        """Say how far it came and how it goes on."""
+        assert outcome.error is not None
+        if outcome.status == "refused":
+            return "no node ran: the input was refused; `towpath run` takes another one"
+        if is_invalid_resume(outcome.error):
+            how = f"; give another with: {self.resume} --answer JSON"
+            return f"the answer was refused{'' if self.asks else how}"
+        return f"failed after {spent}; go on with: {self.resume}"
 
     def waiting_text(self, outcome: Outcome) -> str:
         """Say what the run waits for and how it goes on."""

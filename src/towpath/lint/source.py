@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
+import functools
 import inspect
 import linecache
 import typing
@@ -80,15 +81,18 @@ def unreadable() -> Reading:
 
 
 def reading_of(target: Any) -> Reading:
-    """Read a function, as far as that can be done."""
-    function = inspect.unwrap(target) if inspect.isfunction(target) else None
-    if function is not target or not isinstance(function, FunctionType):
+    """Read a function or a method, as far as that can be done."""
+    while isinstance(target, functools.partial) and not target.args:
+        target = target.func
+    is_bound = inspect.ismethod(target)
+    function = target.__func__ if is_bound else target
+    if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         # A decorator may do anything with what the function returns.
         return unreadable()
     node = parsed(function.__code__)
     if node is None:
         return closed_by_hint(unreadable(), function)
-    reading = Reader(function, node).reading()
+    reading = Reader(function, node, int(is_bound)).reading()
     if any(name.startswith("push_") for name in function.__code__.co_names):
         reading.open_updates = True  # `push_message` writes besides
     return closed_by_hint(reading, function)
@@ -179,8 +183,10 @@ def name_of(node: Function) -> str:
 class Reader:
     """Reads one function."""
 
-    def __init__(self, function: FunctionType, node: Function) -> None:
+    def __init__(self, function: FunctionType, node: Function, first: int) -> None:
         self.node = node
+        self.first = first
+        """Which parameter takes the state: not the `self` of a method."""
         self.names = names_of(function)
         self.known: dict[str, list[ast.expr]] = {}
         self.spoilt: set[str] = set()
@@ -447,9 +453,9 @@ class Reader:
     def keys_read(self) -> frozenset[str] | None:
         """The keys that are read of the first parameter, if only keys are."""
         arguments = [*self.node.args.posonlyargs, *self.node.args.args]
-        if not arguments:
-            return frozenset()
-        state = arguments[0].arg
+        if len(arguments) <= self.first:
+            return frozenset() if not self.node.args.vararg else None
+        state = arguments[self.first].arg
         found: set[str] = set()
         uses = keyed = 0
         for node in ast.walk(self.node):
@@ -543,18 +549,26 @@ def asks(target: Any, depth: int = DEPTH_MAX) -> bool:
     function = inspect.unwrap(target) if callable(target) else target
     if not isinstance(function, FunctionType):
         return True
-    names = names_of(function)
     for code in codes(function.__code__):
-        for name in (*code.co_names, *code.co_freevars):
-            value = names.get(name)
+        for name, value in mentioned(function, code):
             if value is interrupt or name == "interrupt":
                 return True
             if isinstance(value, FunctionType) and value is not function:
                 if depth <= 0 or asks(value, depth - 1):
                     return True
-            elif hasattr(value, "plan_of_graph"):
+            elif inspect.getattr_static(value, "plan_of_graph", None) is not None:
                 return True
     return False
+
+
+def mentioned(function: FunctionType, code: CodeType) -> Iterator[tuple[str, Any]]:
+    """The names in a code, with what they mean in its function or a module it names."""
+    names = names_of(function)
+    values = [names.get(name) for name in code.co_names]
+    places = [names, *(vars(one) for one in values if isinstance(one, ModuleType))]
+    for name in (*code.co_names, *code.co_freevars):
+        for place in places:
+            yield name, place.get(name)
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
