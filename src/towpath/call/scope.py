@@ -26,7 +26,7 @@ from towpath.kernel.request import Request
 from towpath.plan import Plan
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
-from towpath.step.tasks import Task, question_id
+from towpath.step.tasks import Task, question_of
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
 
@@ -154,7 +154,7 @@ class TaskContext:
         task.asked += 1
         if index < len(task.answers):
             return check_answer(response_schema, task.answers[index])
-        own = question_id(task.ns, index)
+        own = question_of(task, index)
         if own in req.answers:
             checked = check_answer(response_schema, req.answers[own])
             task.answers = (*task.answers, req.answers[own])
