@@ -162,13 +162,15 @@ def test_messages_and_a_delta_channel_are_kept(tmp_path, target):
     def make(lib, saver):
         messages = Annotated[list, lib.add_messages]
         notes = Annotated[list, lib.DeltaChannel(gather, list)]
-        keys = {"messages": messages, "notes": notes}
+        often = lib.DeltaChannel(gather, list, snapshot_frequency=2)
+        few = Annotated[list, often]
+        keys = {"messages": messages, "notes": notes, "few": few}
         Chat = TypedDict("Chat", keys, total=False)
 
         def reply(state):
             count = len(state["messages"])
-            return {"messages": [AIMessage(f"re {count}", id=f"a{count}")],
-                    "notes": [count]}  # fmt: skip
+            message = AIMessage(f"re {count}", id=f"a{count}")
+            return {"messages": [message], "notes": [count], "few": [count]}
 
         graph = lib.StateGraph(Chat)
         graph.add_node("reply", reply)
@@ -184,9 +186,12 @@ def test_messages_and_a_delta_channel_are_kept(tmp_path, target):
     shutil.copy(old, tmp_path / "copy.db")
     with open_source(str(old)) as source:
         import_threads(source, target)
+    here = make(OURS, target)
     with peer_file(tmp_path / "copy.db") as saver:
-        expected = make(PEER, saver).invoke(turns[3], CONFIG)
-    assert expected == make(OURS, target).invoke(turns[3], CONFIG)
+        there = make(PEER, saver)
+        assert history(there) == history(here)
+        expected = there.invoke(turns[3], CONFIG)
+    assert expected == here.invoke(turns[3], CONFIG)
 
 
 def test_a_breakpoint_and_an_edit_are_kept(tmp_path, target):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from towpath.checkpoint.serde.types import _DeltaReplay
 from towpath.constants import CONF, INTERRUPT, NS_END, NULL_TASK_ID
 from towpath.errors import TowpathError
 from towpath.importing.failure import ThreadImportError
@@ -81,6 +82,7 @@ def copy_thread(source: Any, target: Any, thread: str, *, dry_run: bool) -> Impo
     for at in places:
         each = source.get_tuple(place_config(thread, at))
         took = copied(each, before.get(parent_of(each), {}))
+        took.checkpoint["channel_values"].update(deltas(source, each))
         if newest[at[0]].checkpoint["id"] == at[1] and at[0] in ids:
             took.metadata[CARRIED] = ids[at[0]]
         before[at] = took.checkpoint["channel_versions"]
@@ -94,6 +96,8 @@ def copy_thread(source: Any, target: Any, thread: str, *, dry_run: bool) -> Impo
     return done
 
 
+DELTAS: Final = "counters_since_delta_snapshot"
+"""Where the metadata of a checkpoint of LangGraph names its delta channels."""
 Place = tuple[str, str]
 """Namespace and id of a checkpoint."""
 
@@ -186,6 +190,29 @@ def copied(saved: Any, old: Mapping[str, Any]) -> Copy:
 
 Writes = tuple[str, list[tuple[str, Any]]]
 """A task's id, and what it wrote."""
+
+
+def deltas(source: Any, saved: Any) -> dict[str, Any]:
+    """The values of delta channels, which LangGraph stores as writes here and there.
+
+    How writes fold is known to the graph only, so it is given all of them.
+    """
+    checkpoint, told = saved.checkpoint, saved.metadata.get(DELTAS) or {}
+    held = checkpoint["channel_values"]
+    bare = [k for k in told if k in checkpoint["channel_versions"] and k not in held]
+    if not bare or not of_peer(source):
+        return {}
+    found = source.get_delta_channel_history(config=saved.config, channels=bare)
+    return {key: replay(history) for key, history in found.items()}
+
+
+def replay(history: Mapping[str, Any]) -> list[Any]:
+    """What a delta channel makes its value of."""
+    seed: Any = history.get("seed")
+    if type(seed).__name__ == "_DeltaSnapshot":
+        seed = seed.value
+    start = _DeltaReplay("seed" in history, ours(seed))
+    return [start, *(ours(value) for _, _, value in history["writes"])]
 
 
 def tasks_of(saved: Any) -> frozenset[str]:
