@@ -268,6 +268,24 @@ def test_a_value_that_cannot_be_stored_is_named(tmp_path):
     assert all(word in text for word in ("'1'", checkpoint["id"], "odd"))
 
 
+def test_a_paused_entrypoint_is_imported_without_the_results_of_its_tasks(target):
+    saver = PEER.InMemorySaver()
+
+    @PEER.task
+    def double(n):
+        return n * 2
+
+    @PEER.entrypoint(checkpointer=saver)
+    def flow(n):
+        return [double(n).result(), PEER.interrupt("go on?")]
+
+    flow.invoke(4, CONFIG)
+    told = import_threads(saver, target)
+    asked = target.get_tuple(CONFIG).pending_writes
+    assert (1, 2) == (told[0].questions, len(told[0].unbound))
+    assert {type(v[0]) for _, c, v in asked if c == "__interrupt__"} == {OURS.Interrupt}
+
+
 def test_a_dry_run_stores_nothing(tmp_path, target):
     old, runs = tmp_path / "old.db", []
     with peer_file(old) as saver:

@@ -34,8 +34,8 @@ def task_ids(saver: Any, newest: Mapping[str, Any]) -> Ids:
     Raises:
         ImportError: LangGraph is not installed.
     """
-    if "" not in newest:
-        return {}
+    if "" not in newest or not nodes_of(newest[""]):
+        return {}  # of an entrypoint, whose tasks no channel tells of
     graph = import_module("langgraph.graph")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -97,31 +97,38 @@ def below(ns: str, task: Any) -> str:
 
 def shape(graph: Any, newest: Mapping[str, Any], ns: str) -> Any:
     """A builder of LangGraph with the nodes that a checkpoint tells of."""
-    checkpoint = newest[ns].checkpoint
-    channels = [*checkpoint["channel_versions"], *checkpoint["channel_values"]]
-    joins = dict.fromkeys(m.groups() for m in map(JOIN.fullmatch, channels) if m)
-    sends = checkpoint["channel_values"].get(TASKS) or []
-    nodes = names(channels, joins, sends)
+    nodes, channels = nodes_of(newest[ns]), channels_of(newest[ns])
     state: Any = TypedDict("state", dict.fromkeys(keys(channels), KEPT), total=False)  # type: ignore[misc] # the keys are known here only
     builder = graph.StateGraph(state)
     for name in nodes:
         inner = children(newest, ns, name)
-        child = shape(graph, newest, inner).compile() if inner else unused
+        told = inner is not None and nodes_of(newest[inner])
+        child = shape(graph, newest, inner).compile() if inner and told else unused
         builder.add_node(name, child)
-    for sources, target in joins:
+    for sources, target in joins_in(channels):
         builder.add_edge(sources.split("+"), target)
-    if nodes:
-        builder.add_edge(graph.START, nodes[0])
+    builder.add_edge(graph.START, nodes[0])
     return builder
 
 
-def names(
-    channels: Iterable[str], joins: Iterable[Any], sends: Iterable[Any]
-) -> list[str]:
-    """The nodes that channels, joins and pending sends tell of."""
+def channels_of(saved: Any) -> list[str]:
+    checkpoint = saved.checkpoint
+    return [*checkpoint["channel_versions"], *checkpoint["channel_values"]]
+
+
+def joins_in(channels: Iterable[str]) -> list[tuple[str, str]]:
+    """The sources and the target of each join that channels tell of."""
+    fits = (match for match in map(JOIN.fullmatch, channels) if match)
+    return list(dict.fromkeys((match[1], match[2]) for match in fits))
+
+
+def nodes_of(saved: Any) -> list[str]:
+    """The nodes that a checkpoint's channels and pending sends tell of."""
+    channels = channels_of(saved)
     found = {c.removeprefix(BRANCH) for c in channels if c.startswith(BRANCH)}
-    for sources, target in joins:
+    for sources, target in joins_in(channels):
         found.update((*sources.split("+"), target))
+    sends = saved.checkpoint["channel_values"].get(TASKS) or ()
     found.update(send.node for send in sends if hasattr(send, "node"))
     return sorted(found)
 
