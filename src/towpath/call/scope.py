@@ -35,7 +35,7 @@ from towpath.schema import answer_schema, check_answer
 from towpath.step.children import returned
 from towpath.step.isolate import isolate
 from towpath.step.prepare import read
-from towpath.step.tasks import Task, keyed_id, question_id
+from towpath.step.tasks import Task, keyed_id, question_of
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
 
@@ -171,7 +171,7 @@ class TaskContext:
         task.asked += 1
         if index < len(task.answers):
             return check_answer(response_schema, task.answers[index])
-        own = question_id(task.ns, index)
+        own = question_of(task, index)
         if own in req.answers:
             checked = check_answer(response_schema, req.answers[own])
             task.answers = (*task.answers, req.answers[own])

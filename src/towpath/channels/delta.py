@@ -73,7 +73,16 @@ class DeltaChannel(Cell[Any], Generic[Value]):
         # The peer's savers wrap a full value in a named tuple of one.
         elif getattr(checkpoint, "_fields", None) == ("value",):
             checkpoint = checkpoint.value
+        elif type(checkpoint) is list and checkpoint and is_replay(checkpoint[0]):
+            return self.replayed(*checkpoint)
         return super().from_checkpoint(checkpoint)
+
+    def replayed(self, start: Any, *writes: Any) -> Self:
+        """Make a channel like this one of writes that were imported as such."""
+        seed = start.seed if start.seeded else empty_of(self.typ)
+        twin = super().from_checkpoint(seed)
+        twin.replay_writes([("", self.key, each) for each in writes])
+        return twin
 
     def replay_writes(self, writes: Sequence[tuple[str, str, Any]]) -> None:
         """Fold in stored writes (task, channel, value) of any number of steps.
@@ -117,3 +126,8 @@ class DeltaChannel(Cell[Any], Generic[Value]):
                 hint="give DeltaChannel a type that can be called without arguments",
             )
         self.value = self.reducer(value, writes)
+
+
+def is_replay(first: Any) -> bool:
+    """Whether what a list begins with says that it holds a channel's writes."""
+    return getattr(first, "_fields", None) == ("seeded", "seed")

@@ -17,6 +17,7 @@ from towpath.cli.output import emit
 from towpath.cli.plain import cut, to_json, to_plain
 from towpath.cli.storage import Thread, next_nodes, open_questions
 from towpath.cli.view import question_fields, question_text
+from towpath.importing import Imported
 
 
 def show_threads(threads: Sequence[Thread]) -> None:
@@ -89,6 +90,23 @@ def change_line(change: Change) -> str:
             return f"+ {change.key}[{change.at}:]: {new}"
         case "spliced":
             return f"~ {change.key}[{change.at}:]: {old} -> {new}"
+
+
+def show_imported(found: Sequence[Imported], *, dry_run: bool) -> None:
+    """Print a table of imported threads, and what is to be known of them."""
+    rows = [
+        (one.thread_id, one.checkpoints, one.writes, one.questions) for one in found
+    ]
+    print_table(("thread", "checkpoints", "pending writes", "open questions"), rows)
+    for one in found:
+        if one.unbound:
+            emit(
+                f"thread {one.thread_id}: {len(one.unbound)} finished tasks of its "
+                "paused step could not be told apart, and will run again"
+            )
+    count = sum(one.checkpoints for one in found)
+    done = "would import" if dry_run else "imported"
+    emit(f"{done} {count} checkpoints of {len(found)} threads")
 
 
 def deleted(told: Mapping[str, int], verb: str) -> str:

@@ -38,7 +38,7 @@ from towpath.pregel.wire import (
     snapshot,
     thread_of,
 )
-from towpath.step.tasks import question_id
+from towpath.step.tasks import question_of
 from towpath.types import All, Command, GraphOutput, StateSnapshot, StreamMode
 
 __all__ = ("RemoteException", "RemoteGraph")
@@ -516,6 +516,6 @@ def answers_of(task: TaskContext) -> dict[str, Any]:
     answers, local = task.scope.req.answers, task.task
     if not local.parked:
         return {}
-    own = {question_id(local.ns, index) for index in range(len(local.answers) + 1)}
+    own = {question_of(local, index) for index in range(len(local.answers) + 1)}
     asked = {question.id for question in local.parked} - own
     return {each: answers[each] for each in asked if each in answers}

@@ -22,6 +22,8 @@ Path = tuple[Any, ...]
 
 # The entry of carried ids that is no path.
 SINCE: Final = ""
+# Stands between a path and the number of a question whose id is kept.
+ASKED: Final = "?"
 SENT: Final = (PUSH,)
 """The triggers of a task that comes from a `Send`."""
 PUSHED: Final = 1
@@ -209,7 +211,11 @@ def kept_ids(tasks: Sequence[Task]) -> dict[str, str]:
         path_key(task.path): named_id(task.origin, task.name, task.path)
         for task in tasks
     }
-    return {SINCE: tasks[0].origin.since, **kept} if tasks else {}
+    if not tasks:
+        return {}
+    origin = tasks[0].origin
+    asked = {k: str(v) for k, v in (origin.carried or {}).items() if ASKED in k}
+    return {SINCE: origin.since, **asked, **kept}
 
 
 def path_key(path: Path) -> str:
@@ -239,6 +245,18 @@ def keyed_id(ns: str, key: str) -> str:
     """The id of a question that has a name of its own within the task."""
     text = f"{ns}#={key}"  # no number, so no question without a key has it
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def question_of(task: Task, index: int) -> str:
+    """The id of a task's question: its own, or the one it was first asked under.
+
+    A question that another engine asked keeps its id with those of the tasks.
+    """
+    if carried := task.origin.carried:
+        kept = carried.get(f"{path_key(task.path)}{ASKED}{index}")
+        if kept:
+            return str(kept)
+    return question_id(task.ns, index)
 
 
 def lasting_ns(ns: str) -> str:

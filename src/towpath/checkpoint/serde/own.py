@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from towpath.checkpoint.serde.registry import DEFAULT, Entry
-from towpath.checkpoint.serde.types import _DeltaSnapshot
+from towpath.checkpoint.serde.types import _DeltaReplay, _DeltaSnapshot
 from towpath.schema.pydantic import answer_schema
 from towpath.types import Command, Interrupt, Overwrite, Send, TimeoutPolicy
 
@@ -44,3 +44,4 @@ def register_own() -> None:
     DEFAULT.add_plain(Overwrite, "Overwrite")
     DEFAULT.add_plain(TimeoutPolicy, "TimeoutPolicy")
     DEFAULT.add_plain(_DeltaSnapshot, "DeltaSnapshot")
+    DEFAULT.add_plain(_DeltaReplay, "DeltaReplay")

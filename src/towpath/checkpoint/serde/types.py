@@ -71,6 +71,16 @@ class RecordedError(Exception):
         return f"{self.type_name}: {self.message}"
 
 
+class _DeltaReplay(NamedTuple):
+    """Begins a list of writes that a delta channel's value is made of, in order.
+
+    They are folded into `seed`, or where it is not `seeded` into the empty value.
+    """
+
+    seeded: bool
+    seed: Any
+
+
 class _DeltaSnapshot(NamedTuple):
     """A whole value of a delta channel, among checkpoints that store writes."""
 
