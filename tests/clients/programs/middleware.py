@@ -159,8 +159,8 @@ def asks_twice() -> None:
         Scripted(replies=[both, "done"]), [confirm, add], checkpointer=InMemorySaver()
     )
     first = agent.invoke({"messages": "go"}, thread())
-    asked = first["__interrupt__"]
-    show(asked=sorted(one.value["confirm"] for one in asked))
+    asked = sorted(first["__interrupt__"], key=lambda one: one.value["confirm"])
+    show(asked=asked)
     half = agent.invoke(Command(resume={asked[0].id: "yes"}), thread())
     show(left=[one.value["confirm"] for one in half["__interrupt__"]])
     final = agent.invoke(Command(resume={half["__interrupt__"][0].id: "no"}), thread())
