@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from langchain_core.language_models import LanguageModelInput, LanguageModelLike
 from langchain_core.messages import SystemMessage
 from langchain_core.runnables import Runnable
+from langchain_core.runnables.base import RunnableLike
 from langchain_core.tools import BaseTool
 
 from towpath.errors import InvalidGraphError
@@ -54,11 +55,13 @@ def create_react_agent(
     model: str | LanguageModelLike | Chooser,
     tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]] | ToolNode,
     *,
-    prompt: Any = None,
-    response_format: Any = None,
-    pre_model_hook: Any = None,
-    post_model_hook: Any = None,
-    state_schema: Any = None,
+    prompt: Prompt[Any] | None = None,
+    response_format: StructuredResponseSchema
+    | tuple[str, StructuredResponseSchema]
+    | None = None,
+    pre_model_hook: RunnableLike[Any, Any] | None = None,
+    post_model_hook: RunnableLike[Any, Any] | None = None,
+    state_schema: type[Any] | None = None,
     context_schema: type[Any] | None = None,
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
