@@ -129,7 +129,6 @@ def recall(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
         if session.saver is not None:
             yield from session.record_done(task, last=False)
         session.tell_update(task)
-        session.tell_result(task)
     return [task for task in tasks if not task.done]
 
 
