@@ -18,11 +18,13 @@ from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.errors import (
     ColourError,
     NodeCancelledError,
+    NodeTimeoutError,
     OutsideNodeError,
     SerializationError,
+    StepTimeoutError,
 )
 from towpath.func import AsyncTaskError, entrypoint, task
-from towpath.types import CachePolicy
+from towpath.types import CachePolicy, TimeoutPolicy
 
 THREAD = {"configurable": {"thread_id": "1"}}
 AT_ONCE = RetryPolicy(initial_interval=0.0, jitter=False, retry_on=ValueError)
@@ -627,3 +629,107 @@ def test_edit_of_a_paused_graph_keeps_what_its_tasks_returned(invoke: Any) -> No
 
     assert ["done", "x", 2] == done["found"]
     assert {"work": 1} == calls
+
+
+def test_time_limit_of_a_step_lets_go_of_those_that_wait_for_tasks(
+    invoke: Any,
+) -> None:
+    may_end, outcome, over = threading.Event(), [], threading.Event()
+
+    @task
+    def slow() -> None:
+        may_end.wait(10)
+
+    @entrypoint()
+    def flow(_: Any) -> None:
+        try:
+            slow().result(10)
+        except NodeCancelledError as error:
+            outcome.append(error.code)
+        finally:
+            over.set()
+
+    flow.step_timeout = 0.02
+    with pytest.raises(StepTimeoutError):
+        invoke(flow, 0)
+    assert over.wait(10)
+    may_end.set()
+
+    assert ["TP-404"] == outcome
+
+
+def test_async_task_over_its_time_limit_is_tried_again() -> None:
+    attempts = []
+
+    @task(timeout=0.02, retry_policy=AT_ONCE._replace(retry_on=NodeTimeoutError))
+    async def slow() -> str:
+        attempts.append(1)
+        if len(attempts) == 1:
+            await asyncio.Event().wait()
+        return "in time"
+
+    @entrypoint()
+    async def flow(_: Any) -> Any:
+        return await slow()
+
+    assert "in time" == asyncio.run(flow.ainvoke(0))
+    assert 2 == len(attempts)
+
+
+def test_async_task_over_its_time_limit_fails_its_caller() -> None:
+    @task(timeout=0.02)
+    async def slow() -> None:
+        await asyncio.Event().wait()
+
+    @entrypoint()
+    async def flow(_: Any) -> str:
+        with pytest.raises(NodeTimeoutError):
+            await slow()
+        return "went on"
+
+    assert "went on" == asyncio.run(flow.ainvoke(0))
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_results_are_found_again_with_every_durability(
+    invoke: Any, durability: str
+) -> None:
+    calls = Calls()
+    work = calls.task("work", lambda: 1)
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(_: Any) -> Any:
+        return [work().result(), interrupt("?")]
+
+    invoke(flow, 0, THREAD, durability=durability)
+    done = invoke(flow, Command(resume=2), THREAD, durability=durability)
+
+    assert [1, 2] == done
+    assert {"work": 1} == calls
+
+
+def test_retried_caller_waits_for_what_still_runs_and_does_not_repeat_it() -> None:
+    calls, began = Calls(), []
+
+    @task
+    async def slow() -> str:
+        began.append(1)
+        await asyncio.sleep(0.03)
+        return "slow"
+
+    @entrypoint(retry_policy=AT_ONCE._replace(retry_on=NodeTimeoutError))
+    async def flow(_: Any) -> Any:
+        calls["flow"] += 1
+        future = slow()
+        if calls["flow"] == 1:
+            await asyncio.shield(asyncio.Event().wait())
+        return await future
+
+    node = flow.nodes["flow"]
+    node.timeout = TimeoutPolicy(run_timeout=0.01)
+    node.retry = (AT_ONCE._replace(retry_on=NodeTimeoutError, max_attempts=9),)
+
+    async def main() -> Any:
+        return await flow.ainvoke(0)
+
+    assert "slow" == asyncio.run(main())

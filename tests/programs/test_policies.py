@@ -213,3 +213,13 @@ def test_a_finished_sibling_is_not_run_again(lib: Api) -> object:
     between = app.get_state(thread())
     done = app.invoke(None, thread())
     return len(good), [(t.name, t.result) for t in between.tasks], done
+
+
+@on_both
+def test_a_cached_result_is_told_as_an_update_only(lib: Api) -> object:
+    graph = lib.StateGraph(Log)
+    graph.add_node("add", lambda state: {"log": ["a"]}, cache_policy=lib.CachePolicy())
+    graph.add_edge(lib.START, "add")
+    app = graph.compile(cache=lib.InMemoryCache())
+    modes = ["updates", "tasks"]
+    return [list(app.stream({"log": []}, stream_mode=modes)) for _ in range(2)]

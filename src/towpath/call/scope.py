@@ -32,7 +32,7 @@ from towpath.plan import NOTHING, NodeSpec, Plan, Scratchpad
 from towpath.plan.arguments import spread
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
-from towpath.step.children import returned
+from towpath.step.children import Child, returned
 from towpath.step.isolate import isolate
 from towpath.step.prepare import read
 from towpath.step.tasks import Task, keyed_id, question_of
@@ -346,9 +346,16 @@ class TaskContext:
             configurable[CONFIG_KEY_READ_STATE] = self.read_state
         config[CONF] = configurable
         config["tags"] = [*config.get("tags", ()), *task.spec.tags]
-        if self.local is not None:
-            config["callbacks"] = self.local.callbacks
+        if (traced := self.traced) is not None:
+            config["callbacks"] = traced.callbacks
         return config  # type: ignore[return-value] # built key by key
+
+    @property
+    def traced(self) -> Any:
+        """What a tracing bridge keeps for this, or for what called it as a step."""
+        if self.local is None and isinstance(self.task, Child):
+            return self.task.caller.traced
+        return self.local
 
     def injected(self, what: str) -> Any:
         """The value for an injected parameter."""

@@ -419,14 +419,15 @@ class SyncDriver:
         """The run is over: answer the calls that nobody is going to see to."""
         self.ended = True
         self.scope.driver = None
-        inbox, items = self.inbox, self.events
-        while not inbox.empty():  # a call that comes now looks for itself
-            with suppress(Empty):
-                items.append(inbox.get_nowait())
-        for item in items:
-            if isinstance(item, Called | Child):
-                refuse(item.child if isinstance(item, Called) else item)
-        items.clear()
+        inbox, events = self.inbox, self.events
+        with suppress(Empty):
+            while not inbox.empty():  # a call that comes now looks for itself
+                events.append(inbox.get_nowait())
+        with suppress(IndexError):
+            while events:
+                item = events.pop()
+                if isinstance(item, Called | Child):
+                    refuse(item.child if isinstance(item, Called) else item)
 
     # -- storage ------------------------------------------------------------
 

@@ -41,6 +41,8 @@ from towpath.integrations.events import EventTap, ToolTap
 from towpath.integrations.messages import MessageTap, without_taps
 from towpath.integrations.parts import PartRuns, parts_of, show_stream
 from towpath.kernel.run import Outcome
+from towpath.plan.arguments import named
+from towpath.step.children import Child
 from towpath.step.tasks import Task
 from towpath.types import Command
 
@@ -300,12 +302,17 @@ class Bridge:
 
     def start(self, task: Task) -> Any:
         """Start a node's run; what an async manager returns is awaited."""
-        manager = child(self.run, f"graph:step:{task.origin.step}")
+        if isinstance(task, Child):
+            manager = child(task.caller.traced.run, "seq:step:1")
+        else:
+            manager = child(self.run, f"graph:step:{task.origin.step}")
         manager.add_metadata({**facts(task), **task.spec.metadata})
         tags = task.spec.tags
         if tags:
             manager.add_tags(list(tags))
         given = task.input
+        if isinstance(task, Child) and task.spec.action is not None:
+            given = named(task.spec.action, given)
         if task.spec.trace is not None and task.spec.trace.process_inputs is not None:
             given = task.spec.trace.process_inputs(given)
         return manager.on_chain_start(None, given, name=task.name)
@@ -414,8 +421,10 @@ def child(run: Any, tag: str) -> Any:
 def told(task: Task) -> bool:
     """Whether traces show a task: the entry only where it decides something.
 
-    Of a call inside a node they show what it calls.
+    A step is part of its node, and of a call inside a node they show what it calls.
     """
+    if isinstance(task, Child):
+        return not task.spec.hidden and task.caller.traced is not None
     return not task.spec.hidden or bool(task.spec.branches)
 
 

@@ -131,7 +131,6 @@ def recall(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
         if session.saver is not None:
             yield from session.record_done(task, last=False)
         session.tell_update(task)
-        session.tell_result(task)
     return [task for task in tasks if not task.done]
 
 
@@ -203,7 +202,7 @@ class Round:
                 yield from self.returned(event)
         elif isinstance(event, Alarm):
             moment = self.alarm()
-            self.due = [task for at, task in self.later if at == moment]
+            self.due += [task for at, task in self.later if at == moment]
             self.later = [entry for entry in self.later if entry[0] != moment]
         elif isinstance(event, Expired):
             yield from self.expired(event)
@@ -299,7 +298,8 @@ class Round:
             names = sorted(t.name for t in self.running)
             for late in self.running:
                 late.abandoned = True
-            yield Stop(tuple(self.running))
+            left = tuple(self.running)
+            yield Stop(left)
             self.running.clear()
             yield from self.close(
                 StepTimeoutError(
@@ -307,6 +307,7 @@ class Round:
                     f"{seconds} s; still running: {', '.join(names)}"
                 )
             )
+            yield from self.dropped(left)
         elif task in self.running:
             self.running.discard(task)
             task.abandoned = True
@@ -346,11 +347,11 @@ class Round:
             yield from self.dropped((yield Stop(running)))
 
     def dropped(self, tasks: Sequence[Task]) -> Program[None]:
-        """These tasks never began; whoever called one of them is told."""
+        """These tasks come to no end; whoever called one of them is told."""
         self.running.difference_update(tasks)
         for task in tasks:
             if isinstance(task, Child):
-                drop(task, "was given up before it began, because the run ends")
+                drop(task, "was given up, because the run ends")
                 yield from self.settled(task)
 
     # -- children -----------------------------------------------------------

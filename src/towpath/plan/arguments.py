@@ -41,6 +41,18 @@ def spread(function: Any, name: str, *, fills: bool = True) -> Action:
     return Action(name, call, None, inject, target=function)
 
 
+def named(action: Action, given: tuple[tuple[Any, ...], Mapping[str, Any]]) -> Any:
+    """What a function was given, by the names of its parameters, for traces."""
+    args, kwargs = given
+    try:
+        bound = inspect.signature(action.target).bind_partial(*args, **kwargs)
+    except (TypeError, ValueError):
+        return given
+    bound.apply_defaults()
+    filled = {name for name, _ in action.inject} - set(kwargs)
+    return {name: v for name, v in bound.arguments.items() if name not in filled}
+
+
 def injections(
     function: Any,
 ) -> tuple[tuple[str, ...], tuple[tuple[str, Injected], ...]]:
