@@ -174,11 +174,22 @@ def test_draw_prints_text(towpath):
 
 @pytest.mark.parametrize(
     ("name", "begins"),
-    [("g.mmd", "---"), ("g.md", "```mermaid\n"), ("g.json", '{"nodes"')],
+    [("g.mmd", "---"), ("g.md", "```mermaid\n"), ("g.svg", "<svg")],
 )
 def test_draw_writes_a_file_in_the_form_of_its_name(towpath, name, begins):
     assert 0 == towpath("draw", "graphs.py:straight", "-o", name).exit_code
     assert (towpath.folder / name).read_text().startswith(begins)
+
+
+def test_draw_shows_what_ran_on_a_thread(towpath):
+    towpath.run("asking", {"count": 1}, "t")
+    plain, ran = (
+        towpath("draw", "graphs.py:asking", "--format", "svg", *words).stdout
+        for words in ([], ["--thread", "t"])
+    )
+    assert ran.startswith("<svg")
+    assert plain != ran
+    assert 2 == towpath("draw", "graphs.py:asking", "--thread", "u").exit_code
 
 
 def test_draw_opens_subgraphs(towpath):
@@ -187,9 +198,9 @@ def test_draw_opens_subgraphs(towpath):
         "graph = StateGraph(State).add_node('inner', straight.compile())"
         ".add_edge(START, 'inner')\n"
     )
-    assert "inner:add" not in towpath("draw", "nested.py:graph").stdout
+    assert "later" not in towpath("draw", "nested.py:graph").stdout
     for words in (["--xray"], ["--depth", "1"]):
-        assert "inner:add" in towpath("draw", "nested.py:graph", *words).stdout
+        assert "later" in towpath("draw", "nested.py:graph", *words).stdout
 
 
 # -- lint ---------------------------------------------------------------------

@@ -9,10 +9,12 @@ import click
 from towpath.cli.options import (
     db_option,
     debug_option,
+    json_option,
     target_argument,
     thread_option,
 )
 from towpath.cli.output import emit, kept_apart
+from towpath.cli.plain import to_json
 from towpath.cli.problem import Problem
 from towpath.cli.session import open_graph
 from towpath.cli.storage import require_thread
@@ -36,12 +38,15 @@ from towpath.cli.storage import require_thread
     help="How many of the newest checkpoints are told.",
 )
 @db_option
+@json_option
 @debug_option
-def report(target: str, thread: str, output: str, limit: int, db: str) -> None:
-    """Write a thread's steps, changes, questions and errors as a page of HTML."""
+def report(
+    target: str, thread: str, output: str, limit: int, db: str, as_json: bool
+) -> None:
+    """Write what happened on a thread as a page of HTML."""
     config = {"configurable": {"thread_id": thread}}
     with (
-        kept_apart(as_json=output == "-"),
+        kept_apart(as_json=as_json or output == "-"),
         open_graph(target, db, create=False) as (graph, saver),
     ):
         require_thread(saver, config)
@@ -50,6 +55,7 @@ def report(target: str, thread: str, output: str, limit: int, db: str) -> None:
         emit(made.html.rstrip("\n"))
         return
     try:
-        emit(str(made.save(Path(output))))
+        file = str(made.save(Path(output)))
     except OSError as error:
         raise Problem(f"--output: cannot write {output!r}: {error.strerror}") from error
+    emit(to_json({"file": file}) if as_json else file)
