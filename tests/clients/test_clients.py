@@ -21,6 +21,7 @@ CLIENTS = (
     "agent",
     "deep",
     "deeper",
+    "events",
     "extract",
     "memory",
     "middleware",
