@@ -135,6 +135,23 @@ def test_a_second_question_of_a_node_keeps_the_first_answer(tmp_path, target):
     assert ["one", "two", "end"] == answered["log"]
 
 
+@pytest.mark.parametrize(
+    "make", [graphs.beside_finished, graphs.in_a_subgraph, graphs.deep_down]
+)
+def test_an_edit_of_an_imported_thread_keeps_what_is_open_and_done(make, target):
+    saver, runs = PEER.InMemorySaver(), []
+    there = make(PEER, saver, runs)
+    there.invoke({"log": []}, CONFIG)
+    asked = [each.id for each in there.get_state(CONFIG).interrupts]
+    done = len(runs)
+    import_threads(saver, target)
+    here = make(OURS, target, runs)
+    here.update_state(CONFIG, {"log": ["edited"]})
+    assert asked == [each.id for each in here.get_state(CONFIG).interrupts]
+    assert "edited" in finish(here, OURS, "id").values["log"]
+    assert not {"side", "fan", "x", "a"} & set(runs[done:])
+
+
 def test_a_finished_conversation_goes_on_with_its_history(tmp_path, target):
     old, runs = tmp_path / "old.db", []
     with peer_file(old) as saver:
