@@ -77,6 +77,9 @@ SITUATIONS = [
     (graphs.deep_down, "id"),
     (graphs.called_in_a_node, "value"),
     (graphs.after_a_failure, "value"),
+    (graphs.among_sends, "value"),
+    (graphs.beside_a_goto, "id"),
+    (graphs.before_a_deferred, "value"),
 ]
 
 
