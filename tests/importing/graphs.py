@@ -125,3 +125,49 @@ def after_a_failure(lib: Api, saver: Any, runs: list[str]) -> Any:
     graph.add_edge(lib.START, "side")
     graph.add_edge(["breaks", "side"], "end")
     return graph.compile(checkpointer=saver)
+
+
+def among_sends(lib: Api, saver: Any, runs: list[str]) -> Any:
+    """One of four sends asks; the others have finished."""
+
+    def work(state: State) -> Any:
+        if state["n"] == 2:
+            return {"log": [lib.interrupt("two?")]}
+        runs.append(f"work {state['n']}")
+        return {"log": [state["n"]]}
+
+    graph = lib.StateGraph(State)
+    sends = [lib.Send("work", {"n": number}) for number in range(4)]
+    graph.add_node("route", lambda state: lib.Command(goto=sends))
+    graph.add_node("work", work)
+    graph.add_edge(lib.START, "route")
+    return graph.compile(checkpointer=saver)
+
+
+def beside_a_goto(lib: Api, saver: Any, runs: list[str]) -> Any:
+    """A command of a finished node waits for the answer beside it."""
+
+    def move(state: State) -> Any:
+        runs.append("move")
+        return lib.Command(goto="end", update={"log": ["moved"]})
+
+    graph = lib.StateGraph(State)
+    goals = ["move", "ask"]
+    graph.add_node("route", lambda state: lib.Command(goto=goals))
+    graph.add_node("move", move)
+    graph.add_node("ask", ask(lib, runs, "q"))
+    graph.add_node("end", say(runs, "end"))
+    graph.add_edge(lib.START, "route")
+    return graph.compile(checkpointer=saver)
+
+
+def before_a_deferred(lib: Api, saver: Any, runs: list[str]) -> Any:
+    graph = lib.StateGraph(State)
+    graph.add_node("a", say(runs, "a"))
+    graph.add_node("ask", ask(lib, runs, "q"))
+    graph.add_node("last", say(runs, "last"), defer=True)
+    graph.add_edge(lib.START, "a")
+    graph.add_edge("a", "ask")
+    graph.add_edge("a", "last")
+    graph.add_edge("ask", "last")
+    return graph.compile(checkpointer=saver)

@@ -77,6 +77,9 @@ SITUATIONS = [
     (graphs.deep_down, "id"),
     (graphs.called_in_a_node, "value"),
     (graphs.after_a_failure, "value"),
+    (graphs.among_sends, "value"),
+    (graphs.beside_a_goto, "id"),
+    (graphs.before_a_deferred, "value"),
 ]
 
 
@@ -133,6 +136,23 @@ def test_a_second_question_of_a_node_keeps_the_first_answer(tmp_path, target):
     assert (asked.id, asked.value) == (found.id, found.value)
     answered = here.invoke(OURS.Command(resume={asked.id: "two"}), CONFIG)
     assert ["one", "two", "end"] == answered["log"]
+
+
+@pytest.mark.parametrize(
+    "make", [graphs.beside_finished, graphs.in_a_subgraph, graphs.deep_down]
+)
+def test_an_edit_of_an_imported_thread_keeps_what_is_open_and_done(make, target):
+    saver, runs = PEER.InMemorySaver(), []
+    there = make(PEER, saver, runs)
+    there.invoke({"log": []}, CONFIG)
+    asked = [each.id for each in there.get_state(CONFIG).interrupts]
+    done = len(runs)
+    import_threads(saver, target)
+    here = make(OURS, target, runs)
+    here.update_state(CONFIG, {"log": ["edited"]})
+    assert asked == [each.id for each in here.get_state(CONFIG).interrupts]
+    assert "edited" in finish(here, OURS, "id").values["log"]
+    assert not {"side", "fan", "x", "a"} & set(runs[done:])
 
 
 def test_a_finished_conversation_goes_on_with_its_history(tmp_path, target):

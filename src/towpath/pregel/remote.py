@@ -260,6 +260,14 @@ class RemoteGraph(BatchVerbs, PregelProtocol[Any, Any, Any, Any]):
         }
         return Call(request, look, task)
 
+    def stream_events(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Servers tell of runs in stream modes.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("a graph elsewhere is read by stream() and astream()")
+
     # -- states -----------------------------------------------------------------
 
     def get_state(
