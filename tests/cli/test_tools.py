@@ -253,6 +253,16 @@ def test_lint_prints_findings_and_fails(towpath):
     assert 2 == towpath("lint", "wrong.py:graph", "--ignore", "L999").exit_code
 
 
+def test_a_graph_that_runs_elsewhere_is_not_linted(towpath):
+    (towpath.folder / "far.py").write_text(
+        "class Far:\n    astream = aget_state = copy = None\ngraph = Far()\n"
+    )
+    refused = towpath("lint", "far.py:graph")
+    assert 2 == refused.exit_code
+    assert "Far" in refused.stderr
+    assert "note" == checkup(towpath, "far.py:graph")["graph"]["health"]
+
+
 # -- explain ------------------------------------------------------------------
 
 
