@@ -51,8 +51,9 @@ def test_commands_of_the_page_print_what_it_shows(tmp_path, monkeypatch):
 
 
 def test_every_command_is_on_the_page():
-    text = PAGE.read_text("utf-8")
-    assert set() == {name for name in program.commands if f"`{name}" not in text}
+    rows = [row for row in PAGE.read_text("utf-8").splitlines() if row[:3] == "| `"]
+    named = {name for row in rows for name in re.findall(r"`([a-z]+)[` ]", row)}
+    assert set(program.commands) <= named
 
 
 @pytest.mark.parametrize("name", sorted(set(program.commands) - {"completion"}))

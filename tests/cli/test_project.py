@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 from towpath.cli.problem import Problem
 from towpath.cli.project import find_project, unquoted
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -253,12 +256,16 @@ def test_a_function_that_needs_more_is_refused(towpath, write):
 # -- graphs of the peer's -----------------------------------------------------
 
 PEERS = """
+from typing import TypedDict
 from langgraph.graph import START, StateGraph
+
+class State(TypedDict):
+    count: int
 
 def add(state):
     return {"count": state["count"] + 1}
 
-graph = StateGraph(dict).add_node("add", add).add_edge(START, "add")
+graph = StateGraph(State).add_node("add", add).add_edge(START, "add")
 """
 
 
@@ -305,3 +312,21 @@ def test_a_folder_that_anybody_may_write_to_settles_nothing_below(
     assert find_project(below).db is not None
     below.parent.chmod(0o777)
     assert find_project(below).db is None
+
+
+@pytest.mark.slow
+@pytest.mark.differential
+def test_a_project_of_the_peer_s_runs_here(towpath, write):
+    """In a process of its own, where nothing of the peer's was imported before."""
+    pytest.importorskip("langgraph")
+    write("peers.py", PEERS)
+    write("langgraph.json", '{"graphs": {"agent": "./peers.py:graph"}}')
+    write("towpath.toml", "compat = true")
+    program = [sys.executable, "-m", "towpath.cli"]
+    words = ["run", "agent", "--input", '{"count": 1}', "--thread", "t"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [*program, *words], cwd=towpath.folder, env=env, capture_output=True, text=True
+    )
+    assert 0 == done.returncode, done.stderr
+    assert {"count": 2} == json.loads(done.stdout)

@@ -7,12 +7,14 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tomllib
 import zipfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from towpath.cli.checkup import EXTRAS
 from towpath.cli.starter import FILES
 from towpath.errors import CODES
 from towpath.lint import RULES
@@ -40,6 +42,12 @@ def test_doctor_is_content_and_leaves_no_traces(towpath):
         assert "ok" == found[subject]["health"], found[subject]
     assert ("ok", "1") == (found["threads"]["health"], found["threads"]["told"])
     assert "2 nodes" in found["graph"]["told"]
+
+
+def test_doctor_knows_every_extra():
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    extras = set(tomllib.loads(text)["project"]["optional-dependencies"])
+    assert extras - {"bench", "clients", "dev"} == set(EXTRAS)
 
 
 def test_doctor_makes_no_database(towpath):
@@ -243,6 +251,16 @@ def test_lint_prints_findings_and_fails(towpath):
     assert 0 == ignored.exit_code, "notes are not mistakes"
     assert 1 == towpath("lint", "wrong.py:graph", "--strict").exit_code
     assert 2 == towpath("lint", "wrong.py:graph", "--ignore", "L999").exit_code
+
+
+def test_a_graph_that_runs_elsewhere_is_not_linted(towpath):
+    (towpath.folder / "far.py").write_text(
+        "class Far:\n    astream = aget_state = copy = None\ngraph = Far()\n"
+    )
+    refused = towpath("lint", "far.py:graph")
+    assert 2 == refused.exit_code
+    assert "Far" in refused.stderr
+    assert "note" == checkup(towpath, "far.py:graph")["graph"]["health"]
 
 
 # -- explain ------------------------------------------------------------------

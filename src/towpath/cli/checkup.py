@@ -42,6 +42,11 @@ EXTRAS: Final = {
     "redis": ("redis",),
     "crypto": ("cryptography",),
     "zstd": ("zstandard",),
+    "draw": ("resvg_py",),
+    "vec": ("sqlite_vec",),
+    "remote": ("langgraph_sdk",),
+    "server": ("starlette", "uvicorn"),
+    "ray": ("ray",),
     "otel": ("opentelemetry",),
 }
 

@@ -50,6 +50,10 @@ def graph(target: str) -> Iterator[Finding]:
     except Problem as problem:
         yield Finding("graph", "failed", problem.message, problem.hint)
         return
+    if not hasattr(built, "lint"):
+        told = f"{target} loads; it runs elsewhere, as a {type(built).__name__}"
+        yield Finding("graph", "note", told)
+        return
     nodes = len([name for name in built.nodes if not name.startswith("__")])
     faults = [one for one in built.lint() if one.severity != "note"]
     if faults:

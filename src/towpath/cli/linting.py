@@ -37,7 +37,13 @@ def lint(target: str, ignored: Sequence[str], strict: bool, as_json: bool) -> No
                 f"--ignore: there is no rule {code!r}", hint=nearest(code, RULES)
             )
     with kept_apart(as_json):
-        found = load_graph(target).lint(ignore=codes)
+        graph = load_graph(target)
+        if not hasattr(graph, "lint"):
+            raise Problem(
+                f"{target!r} is {type(graph).__name__}: what runs elsewhere is not "
+                "looked into from here"
+            )
+        found = graph.lint(ignore=codes)
     for one in found:
         emit(to_json(asdict(one)) if as_json else str(one))
     if not as_json:
