@@ -54,9 +54,14 @@ BYTES = {
 STREAM_MOST = 1.5
 """A run that is streamed takes at most so many times one that is not."""
 
-_SNAPSHOT = (
+_PLANNED = (
     "A read here brings the thread to the step it is at and plans its tasks, as a run "
-    "would; for a small state that is more than finding it. For long threads it wins."
+    "would; for a small state that is more than finding it."
+)
+_CHANGES = (
+    "Here a step stores what it changed, and a read puts the changes together; "
+    "langgraph stores all messages with every step, so it decodes one value. That is "
+    "the price of what a long chat takes on disk and of what its turns take."
 )
 _STATE_MACHINE = (
     "burr checks names and keeps lists of actions and transitions. Here compiling also "
@@ -72,7 +77,8 @@ _WHOLE_STATE = (
 )
 _SMALL = "pydantic-graph has no storage, no streams and no drivers to import."
 REASONS: dict[tuple[str, str], str] = {
-    ("snapshot-*", "langgraph"): _SNAPSHOT,
+    ("snapshot-1-*", "langgraph"): _PLANNED,
+    ("snapshot-1000-*", "langgraph"): _CHANGES,
     ("compile-*", "burr"): _STATE_MACHINE,
     ("chat-*-memory", "burr"): _REFERENCES,
     ("chat-*-sqlite", "burr"): _WHOLE_STATE,
