@@ -18,6 +18,7 @@ from towpath.constants import CONF, NS_SEP
 from towpath.context import current
 from towpath.errors import GraphInterrupt
 from towpath.pregel.batches import BatchVerbs
+from towpath.pregel.chain import ChainVerbs
 from towpath.pregel.config import merge
 from towpath.pregel.diagram import Graph
 from towpath.pregel.ports import tracer
@@ -81,7 +82,7 @@ class Call:
             task.scope.emit((ns, chunk.mode, chunk.payload))
 
 
-class RemoteGraph(BatchVerbs, PregelProtocol[Any, Any, Any, Any]):
+class RemoteGraph(BatchVerbs, ChainVerbs, PregelProtocol[Any, Any, Any, Any]):
     """A graph on a server, by the id or name of an assistant there.
 
     `distributed_tracing` sends the trace that runs here along, in headers.
