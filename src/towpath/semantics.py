@@ -75,6 +75,10 @@ class Semantics:
     """`interrupt()` without a checkpointer. The peer returns a question that
     nobody can answer."""
 
+    unplaced_savers: Literal["error", "ignore"] = "error"
+    """A subgraph has a checkpointer of its own, and no thread is known to store
+    it under. The peer stores nothing, and says nothing."""
+
     store_metadata: Collection[str] | Literal["declared", "configurable"] = ()
     """What of the caller's config enters a checkpoint's metadata: the keys
     named here, of its `metadata` and its `configurable`; all of its `metadata`
@@ -134,6 +138,7 @@ LANGGRAPH: Final = Semantics(
     attach_failures=False,
     strict_codec=False,
     unsaved_prompts="return",
+    unplaced_savers="ignore",
     store_metadata="configurable",
     changed_graphs="warn",
     subgraph_updates="whole",

@@ -1,11 +1,13 @@
 """Graphs inside graphs."""
 
 import operator
-from typing import Annotated
+from typing import Annotated, Any
 
+import pytest
 from typing_extensions import TypedDict
 
-from towpath.testing.api import Api
+from towpath.errors import NoCheckpointerError
+from towpath.testing.api import Api, load
 
 from .both import on_both, on_drop_in, thread
 
@@ -259,3 +261,33 @@ def test_the_graphs_inside_are_listed(lib: Api) -> object:
     flat = [name for name, _ in app.get_subgraphs()]
     deep = [name for name, _ in app.get_subgraphs(recurse=True)]
     return flat, deep
+
+
+def around_a_saver(lib: Api) -> Any:
+    """Build a graph without a checkpointer around one that has its own."""
+
+    class State(TypedDict):
+        text: str
+
+    child = lib.StateGraph(State)
+    child.add_node("say", lambda state: {"text": state["text"] + "!"})
+    child.add_edge(lib.START, "say")
+    graph = lib.StateGraph(State)
+    graph.add_node("child", child.compile(checkpointer=lib.InMemorySaver()))
+    graph.add_edge(lib.START, "child")
+    return graph.compile()
+
+
+@on_both
+def test_only_the_child_has_a_checkpointer(lib: Api) -> object:
+    return around_a_saver(lib).invoke({"text": "hi"}, thread())
+
+
+@on_drop_in
+def test_only_the_child_has_a_checkpointer_and_no_thread_is_known(lib: Api) -> object:
+    return around_a_saver(lib).invoke({"text": "hi"})
+
+
+def test_a_saver_of_which_no_thread_is_known_is_an_error() -> None:
+    with pytest.raises(NoCheckpointerError, match="no thread_id is known"):
+        around_a_saver(load("towpath")).invoke({"text": "hi"})

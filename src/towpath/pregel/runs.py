@@ -31,7 +31,7 @@ from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.schema import shape_of
 from towpath.step.tasks import Task, lasting_ns
-from towpath.warnings import LangGraphDeprecatedSinceV10
+from towpath.warnings import LangGraphDeprecatedSinceV10, TowpathWarning
 
 SERIAL: Final = itertools.count(1)
 PROCESS: Final = f"{id(SERIAL):x}"
@@ -399,16 +399,30 @@ def place_nested(
         request.parents = above(parent.scope, task, "checkpoint_id")
         request.planned = above(parent.scope, task, "since")
     if request.saver is not None and request.thread_id is None:
-        thread = own.get("thread_id")
-        request.thread_id = None if thread is None else str(thread)
-        if request.thread_id is None:
-            raise NoCheckpointerError(
-                f"subgraph `{graph.name}` has a checkpointer of its own, but no "
-                "thread_id is known",
-                hint="run the outer graph with a thread_id",
-            )
+        around = parent.scope.config.get(CONF, {})
+        place_thread(graph, request, own.get("thread_id", around.get("thread_id")))
     if request.saver is None:
         refuse_unsaved_stops(graph, request)
+
+
+def place_thread(graph: Graph, request: Request, thread: Any) -> None:
+    """Name the thread of a nested run that alone has a saver.
+
+    Raises:
+        NoCheckpointerError: none is known (TP-601).
+    """
+    if thread is not None:
+        request.thread_id = str(thread)
+        return
+    message = (
+        f"subgraph `{graph.name}` has a checkpointer of its own, but no thread_id is "
+        "known"
+    )
+    if graph.plan_of_graph.semantics.unplaced_savers == "error":
+        hint = "run the outer graph with a thread_id"
+        raise NoCheckpointerError(message, hint=hint)
+    warnings.warn(f"{message}; it stores nothing", TowpathWarning, stacklevel=2)
+    request.saver = None
 
 
 def reports_writes(graph: Graph, parent: TaskContext) -> bool:
