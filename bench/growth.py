@@ -122,12 +122,18 @@ def looping(
     idlers = [f"idle_{number}" for number in range(idle)]
     for name in idlers:
         builder.add_node(name, lambda state: {})
-    builder.add_conditional_edges("work", again, ["work", *idlers, END])
+    # A blocking router of an asynchronous run would hop to a thread.
+    route = aagain if asyncio.iscoroutinefunction(node) else again
+    builder.add_conditional_edges("work", route, ["work", *idlers, END])
     return builder
 
 
 def again(state: Any) -> str:
     return "work" if state["step"] < state["steps"] else END
+
+
+async def aagain(state: Any) -> str:
+    return again(state)
 
 
 def count(state: State) -> dict[str, Any]:

@@ -126,6 +126,17 @@ def row(api: Api, workload: Workload, node: Any = None) -> Any:
     return builder
 
 
+def routed(route: Callable[[Any], Any], workload: Workload) -> Callable[[Any], Any]:
+    """Return a router of the colour of the run: a blocking one would hop threads."""
+    if not workload.asynchronous:
+        return route
+
+    async def aroute(state: Any) -> Any:
+        return route(state)
+
+    return aroute
+
+
 def chain(api: Api, workload: Workload) -> Plan:
     node = add_one_to_object if workload.variant else None
     return Plan(row(api, workload, node), {"count": 0}, count)
@@ -242,7 +253,7 @@ def loop(api: Api, workload: Workload) -> Plan:
     def route(state: Count) -> str:
         return "ping" if state["count"] < LOOP_STEPS else api.END
 
-    builder.add_conditional_edges("pong", route, ["ping", api.END])
+    builder.add_conditional_edges("pong", routed(route, workload), ["ping", api.END])
     return Plan(builder, {"count": 0}, count)
 
 
@@ -254,7 +265,7 @@ def fan(api: Api, workload: Workload) -> Plan:
     def spread(state: Tally) -> list[Any]:
         return [send("weigh", {"weight": weight}) for weight in range(size)]
 
-    builder.add_conditional_edges(api.START, spread, ["weigh"])
+    builder.add_conditional_edges(api.START, routed(spread, workload), ["weigh"])
     builder.add_edge("weigh", api.END)
     return Plan(builder, {"total": 0}, lambda output: output["total"])
 
@@ -287,7 +298,7 @@ def chat(api: Api, workload: Workload, node: Any = None) -> Plan:
     def route(state: Chat) -> str:
         return "talk" if state["turn"] < state["turns"] else api.END
 
-    builder.add_conditional_edges("talk", route, ["talk", api.END])
+    builder.add_conditional_edges("talk", routed(route, workload), ["talk", api.END])
     given = {"messages": [], "turn": 0, "turns": workload.size}
     return Plan(
         builder,
