@@ -282,3 +282,26 @@ def test_schemas_are_described_as_json(lib: Api) -> object:
         sorted(app.get_output_jsonschema()["properties"]),
         app.get_name(),
     )
+
+
+@on_both
+def test_nodes_see_the_keys_in_the_order_of_declaration(lib: Api) -> object:
+    class State(TypedDict):
+        text: str
+        log: Annotated[list, operator.add]
+        late: int
+
+    seen = []
+
+    def look(state):
+        seen.append(list(state))
+        return {"late": 1}
+
+    builder = lib.StateGraph(State)
+    builder.add_node("one", look)
+    builder.add_node("two", look)
+    builder.add_edge(lib.START, "one")
+    builder.add_edge("one", "two")
+    graph = builder.compile(checkpointer=lib.InMemorySaver())
+    final = graph.invoke({"log": [1], "text": "x"}, thread())
+    return [seen, list(final), list(graph.get_state(thread()).values)]

@@ -107,6 +107,7 @@ def fold(
     updated: set[str] = set()
     values, containers = state.values, state.containers
     cells, plain, copied = plan.cells, plan.plain, plan.copied
+    size = len(values)
     for name, writes in grouped.items():
         # What nearly every write is for: a plain key, written once.
         value = writes[0]
@@ -122,7 +123,20 @@ def fold(
             continue
         state.versions[name] = version
         updated.add(name)
+    if len(values) != size:
+        arrange(plan, state)
     return updated
+
+
+def arrange(plan: Plan, state: State) -> None:
+    """Put the values in the order of declaration, which nodes see and may print.
+
+    Only a key that has a value for the first time can be out of place.
+    """
+    values = state.values
+    order = [key for key in plan.keys if key in values]
+    if order != list(values):
+        state.values = {key: values[key] for key in order}
 
 
 def fold_into(
