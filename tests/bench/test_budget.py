@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from bench.budget import ALLOWED, ROWS, exceeded, python, stored
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from bench.budget import ALLOWED, ROWS, Row, count, exceeded, python, stored
+ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_the_hot_path_stays_within_its_budget(row: Row) -> None:
-    budget = stored()[python()]
-    assert [] == exceeded({row.name: count(row)}, budget), (
+def test_the_hot_path_stays_within_its_budget() -> None:
+    """In an interpreter of its own: where langchain is loaded, runs look for tracers."""
+    assert {row.name for row in ROWS} == set(stored()[python()])
+    search = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.budget"],
+        env={**os.environ, "PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+    )
+    assert 0 == done.returncode, (
+        f"{done.stdout}{done.stderr}\n"
         "take it back, or say why it must be and run `make budget ARGS=--write`"
     )
 

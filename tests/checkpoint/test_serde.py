@@ -834,3 +834,25 @@ def test_the_cause_of_a_decoding_error_is_kept():
     with pytest.raises(DeserializationError) as caught:
         serde.loads_typed(("tp1", extension(27, ormsgpack.packb([1, 0]))))
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_several_values_are_decoded_as_each_by_itself() -> None:
+    serde = JsonPlusSerializer()
+    values = [1, "text", b"bytes", None, {"a": [decimal.Decimal("1.5")]}, (1, 2), {3}]
+    cells = [serde.dumps_typed(value) for value in values]
+    assert values == serde.loads_many(cells)
+    plain = [cell for cell in cells if cell[0] == "tp1"]
+    assert [serde.loads_typed(cell) for cell in plain] == serde.loads_many(plain)
+
+
+def test_a_damaged_value_among_several_spoils_no_other() -> None:
+    serde = JsonPlusSerializer()
+    values = (1, [2, 3], "text", 4)
+    cells = [serde.dumps_typed(value) for value in values]
+    for at, (tag, data) in enumerate(cells):
+        cut = [*cells[:at], (tag, data[:-1]), *cells[at + 1 :]]
+        with pytest.raises(DeserializationError):
+            serde.loads_many(cut)
+        # What comes after a value is not looked at, alone or among several.
+        longer = [*cells[:at], (tag, data + b"\x01"), *cells[at + 1 :]]
+        assert [*values] == serde.loads_many(longer)

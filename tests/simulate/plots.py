@@ -204,6 +204,7 @@ ASYNC: tuple[Callable[[str], Any], ...] = (
     awaits, ayields, asks_twice, calls_tasks, calls_asking,
 )  # fmt: skip
 ASKING = (asks, asks_twice, calls_asking)
+CALLING = (calls_tasks, calls_asking)
 
 
 def slow(clock: Clock, seconds: float, name: str) -> Any:
@@ -225,6 +226,8 @@ class Plot:
     asks: bool = True
     awaits: bool = True
     """Whether nodes may be coroutines, which a blocking run cannot call."""
+    calls: bool = True
+    """Whether nodes may call tasks, which begin in the order in which nodes come to it."""
     children: int = 2
     """How many levels of subgraphs there may be."""
     lasting: bool = True
@@ -292,7 +295,10 @@ class Plot:
             return self.child(name, lasting)
         makers = BOTH + (ASYNC if self.awaits else ())
         make = self.random.choice(makers)
-        if not self.asks and make in ASKING:
+        left_out = () if self.asks else ASKING
+        if not self.calls:
+            left_out += CALLING
+        if make in left_out:
             make = plain
         return make.__name__, make(name)
 

@@ -71,7 +71,7 @@ def test_all_drivers_tell_the_same() -> None:
 def test_async_nodes_tell_the_same_in_any_order(asks: bool) -> None:
     """Also what is told beside an open question, where a step is not folded yet."""
     for seed in seeds(40, start=11_000):
-        plot = Plot(seed, children=1, nodes=6, hurries=True, asks=asks)
+        plot = Plot(seed, children=1, nodes=6, hurries=True, asks=asks, calls=False)
         graph = factory(plot.compile())
         told = normal.stream(simulated(graph(InMemorySaver()), seed))
 

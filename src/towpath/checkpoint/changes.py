@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 from operator import is_, is_not
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import ormsgpack
 
@@ -312,6 +312,8 @@ class Reader:
         self._plain = type(serde) is JsonPlusSerializer
         self._wanted = {id(link): link for link in wanted}
         self._built: dict[int, Any] = {}
+        self._ready: Iterator[Any] = iter(())
+        """Elements that are decoded, in the order in which they are asked for."""
 
     def value(self, link: Link) -> Any:
         """Restore a value.
@@ -353,9 +355,16 @@ class Reader:
             steps.append(at)
             at = at.base
         value = None if at is None else self._built[id(at)].copy()
+        steps.reverse()
         try:
-            for step in reversed(steps):
-                value = self._apply(value, step, digests)
+            ours = [(s.tag, self._unpack(s.data)) for s in steps if s.tag in _OURS]
+            self._ready = self._decoded(ours)
+            contents = iter(ours)
+            for step in steps:
+                if step.tag in _OURS:
+                    value = self._apply(value, *next(contents), digests)
+                else:
+                    value = self._foreign(step, digests)
                 if id(step) in self._wanted:
                     self._built[id(step)] = value.copy()
         except DeserializationError:
@@ -364,15 +373,27 @@ class Reader:
             raise DeserializationError(f"stored bytes are damaged: {error}") from error
         return value
 
-    def _apply(self, value: Any, step: Link, digests: dict[Any, int] | None) -> Any:
-        if step.tag not in _OURS:
-            return self._foreign(step, digests)
-        content = self._unpack(step.data)
-        if step.tag == LIST:
+    def _decoded(self, contents: Iterable[tuple[str, Any]]) -> Iterator[Any]:
+        """Decode the elements of all steps, by one call where the codec can."""
+        frames = [
+            (frame[0], frame[1])
+            for tag, content in contents
+            for group in _groups(tag, content)
+            for frame in group
+            if type(frame) is list
+        ]
+        if self._plain:
+            return iter(cast("JsonPlusSerializer", self._serde).loads_many(frames))
+        return map(self._serde.loads_typed, frames)
+
+    def _apply(
+        self, value: Any, tag: str, content: Any, digests: dict[Any, int] | None
+    ) -> Any:
+        if tag == LIST:
             return self._items(content, digests)
-        if step.tag == LIST_CHANGE:
+        if tag == LIST_CHANGE:
             return self._spliced(value, content, digests)
-        if step.tag == DICT:
+        if tag == DICT:
             items = self._items(content.values(), digests)
             return dict(zip(content, items, strict=True))
         lost, changed = content
@@ -410,11 +431,8 @@ class Reader:
     def _items(
         self, frames: Iterable[Any], digests: dict[Any, int] | None
     ) -> list[Any]:
-        loads = self._serde.loads_typed
-        items = [
-            loads((frame[0], frame[1])) if type(frame) is list else frame
-            for frame in frames
-        ]
+        ready = self._ready
+        items = [next(ready) if type(frame) is list else frame for frame in frames]
         if digests is not None:
             for item, frame in zip(items, frames, strict=True):
                 framed = type(frame) is list
@@ -427,6 +445,17 @@ class Reader:
             return content
         tag, packed = content
         return ormsgpack.unpackb(self._serde.loads_typed((tag, packed)))
+
+
+def _groups(tag: str, content: Any) -> Iterable[Iterable[Any]]:
+    """The elements in a cell's content, in the order in which they are taken."""
+    if tag == LIST:
+        return (content,)
+    if tag == LIST_CHANGE:
+        return (part for part in content if type(part) is list)
+    if tag == DICT:
+        return (content.values(),)
+    return (content[1].values(),)
 
 
 _own: Final = Codec(learn=True)

@@ -13,7 +13,8 @@ be nested only so deep. Whatever is wrong with the bytes, the result is a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -34,6 +35,11 @@ from towpath.errors import DeserializationError
 
 _BUFFERS: Final = frozenset({bytearray, memoryview})
 
+
+_ARRAY: Final = b"\xdd"
+"""What msgpack begins a list with, before its length in four bytes."""
+_END: Final = b"towpath: end"
+_MARK: Final = ormsgpack.packb(_END)
 
 _Hook = Callable[[Any], ormsgpack.Ext]
 
@@ -69,6 +75,24 @@ class Codec:
                 is not registered.
         """
         return _Read(self._registry).decode(data)
+
+    def decode_many(self, several: Sequence[bytes]) -> list[Any]:
+        """Decode values that were encoded one by one, as one list of them.
+
+        Raises:
+            DeserializationError: the bytes of one are damaged, or name a class
+                that is not registered.
+        """
+        size = (len(several) + 1).to_bytes(4, "big")
+        # A damaged one may take bytes of the next, or leave it some of its own:
+        # then the mark is not where it has to be. One may also lie in so deep a
+        # list that this one is too many.
+        with suppress(DeserializationError):
+            whole = self.decode(b"".join((_ARRAY, size, *several, _MARK)))
+            values: list[Any] = whole[:-1]
+            if whole[-1] == _END:
+                return values
+        return list(map(self.decode, several))
 
     def pack(self, value: object, depth: int) -> bytes:
         """Encode in one call, or raise TypeError."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, Literal
 
@@ -97,6 +97,16 @@ class JsonPlusSerializer(SerializerProtocol):
         raise DeserializationError(
             f"stored bytes are of the unknown form {tag!r}", hint=_hint(tag)
         )
+
+    def loads_many(self, several: Sequence[tuple[str, bytes]]) -> list[Any]:
+        """Decode what `dumps_typed` made of several values.
+
+        Raises:
+            DeserializationError: as `loads_typed`.
+        """
+        if any(tag != VALUE for tag, _ in several):
+            return list(map(self.loads_typed, several))
+        return self._codec.decode_many([content for _, content in several])
 
     def _reviver(self, value: Mapping[str, Any]) -> Any:
         # Serializers of other packages that derive from this one call it.
