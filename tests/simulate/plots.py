@@ -226,8 +226,6 @@ class Plot:
     asks: bool = True
     awaits: bool = True
     """Whether nodes may be coroutines, which a blocking run cannot call."""
-    calls: bool = True
-    """Whether nodes may call tasks, which begin in the order in which nodes come to it."""
     children: int = 2
     """How many levels of subgraphs there may be."""
     lasting: bool = True
@@ -237,6 +235,8 @@ class Plot:
     """How many nodes there may be, those of subgraphs included."""
     hurries: bool = False
     """Whether what is tried again is so without waiting."""
+    calls: bool = True
+    """Whether nodes may call tasks, which begin as the nodes come to it."""
     random: Random = field(init=False)
     told: list[str] = field(default_factory=list)
 
@@ -313,6 +313,7 @@ class Plot:
             f"{name}_",
             self.nodes,
             self.hurries,
+            self.calls,
         )
         graph = inner.compile(checkpointer=persist)
         self.nodes = inner.nodes
