@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_hot_path_stays_within_its_budget() -> None:
-    """In an interpreter of its own: where langchain is loaded, runs look for tracers."""
+    """In an interpreter of its own: with langchain loaded, runs look for tracers."""
     assert {row.name for row in ROWS} == set(stored()[python()])
     search = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
     done = subprocess.run(
