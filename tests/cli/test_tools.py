@@ -294,6 +294,16 @@ def test_explain_lists_codes(towpath):
     assert {*CODES, *RULES} <= codes
 
 
+def test_explain_knows_every_code_that_has_a_page():
+    """Also those of modules that nothing has imported yet."""
+    script = "from towpath.cli.pages import titles; print(*titles())"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    pages = {page.stem for page in (ROOT / "docs" / "errors").glob("*.md")}
+    assert pages <= set(done.stdout.split())
+
+
 def test_explain_refuses_what_is_no_code(towpath):
     refused = towpath("explain", "TP-2033")
     assert 2 == refused.exit_code
