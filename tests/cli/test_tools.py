@@ -370,6 +370,10 @@ def test_init_overwrites_nothing_unless_told_to(towpath):
     assert "mine" != graph.read_text()
 
 
+def test_init_quotes_the_folder_in_what_to_type_next(towpath):
+    assert "cd 'my project'\n" in towpath("init", "my project").stderr
+
+
 # -- completion ---------------------------------------------------------------
 
 
