@@ -189,12 +189,22 @@ def test_draw_prints_text(towpath):
         ("g.md", "```mermaid\n"),
         ("g.txt", "( start )"),
         ("g.svg", "<svg "),
+        ("g.html", "<!doctype html>"),
         ("g.json", '{"nodes"'),
     ],
 )
 def test_draw_writes_a_file_in_the_form_of_its_name(towpath, name, begins):
     assert 0 == towpath("draw", "graphs.py:straight", "-o", name).exit_code
     assert (towpath.folder / name).read_text("utf-8").startswith(begins)
+
+
+def test_draw_refuses_a_name_that_says_no_form(towpath):
+    refused = towpath("draw", "graphs.py:straight", "-o", "g.pdf")
+    assert 2 == refused.exit_code
+    assert "'g.pdf' names no form" in refused.stderr
+    assert not (towpath.folder / "g.pdf").exists()
+    named = towpath("draw", "graphs.py:straight", "-o", "g.pdf", "--format", "text")
+    assert 0 == named.exit_code
 
 
 def test_draw_shows_what_ran_on_a_thread(towpath):
