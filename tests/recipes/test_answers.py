@@ -231,6 +231,7 @@ def test_a_bare_answer_for_several_questions_is_an_error(
     with pytest.raises(UnknownInterruptError) as error:
         colour.invoke(app, Command(resume="which?"))
     assert "ambiguous" == error.value.reason
+    assert isinstance(error.value, RuntimeError)  # as the peer's is
     assert set(ids.values()) == set(error.value.pending_ids)
     assert set(ids) == set(questions(colour.state(app)))
 
