@@ -708,6 +708,20 @@ def test_results_are_found_again_with_every_durability(
     assert {"work": 1} == calls
 
 
+def test_future_that_is_returned_is_an_error_that_says_to_wait() -> None:
+    @task
+    def work() -> int:
+        return 1
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(_: Any) -> Any:
+        return {"work": work()}
+
+    with pytest.raises(SerializationError) as caught:
+        flow.invoke(0, THREAD)
+    assert "result()" in (caught.value.hint or "")
+
+
 def test_retried_caller_waits_for_what_still_runs_and_does_not_repeat_it() -> None:
     calls, began = Calls(), []
 
