@@ -365,3 +365,25 @@ def test_the_peer_preset_lets_idle_answers_pass(colour: Colour) -> None:
     before = colour.state(app).values
     colour.invoke(app, Command(resume="x"), THREAD)
     assert before == colour.state(app).values
+
+
+def test_under_the_peer_preset_an_early_answer_is_for_the_next_question(
+    colour: Colour, saver: Any
+) -> None:
+    """An edit makes a task anew, which has asked nothing yet."""
+    app = chain(a=logs("a"), b=asks("b?")).compile(saver, semantics=LANGGRAPH)
+    colour.invoke(app, {"log": []})
+    colour.update(app, {"log": ["edited"]}, as_node="a")
+    assert {} == questions(colour.state(app))
+    done = colour.invoke(app, Command(resume="x"))
+    assert ["a", "edited", ("b?", "x")] == [
+        tuple(one) if isinstance(one, list) else one for one in done["log"]
+    ]
+
+
+def test_an_early_answer_is_for_nobody_where_several_might_ask(colour: Colour) -> None:
+    app = wire(a=asks("a?"), b=asks("b?")).compile(
+        InMemorySaver(), semantics=LANGGRAPH, interrupt_before="*"
+    )
+    colour.invoke(app, {"log": []})
+    assert {"a?", "b?"} == set(questions(colour.invoke(app, Command(resume="x"))))
