@@ -387,3 +387,31 @@ def test_an_early_answer_is_for_nobody_where_several_might_ask(colour: Colour) -
     )
     colour.invoke(app, {"log": []})
     assert {"a?", "b?"} == set(questions(colour.invoke(app, Command(resume="x"))))
+
+
+def fails_on(bad: str) -> Any:
+    """Return a node that fails after one of its answers."""
+
+    def node(state: Log) -> Any:
+        answer = interrupt("?")
+        if answer == bad:
+            raise ValueError(bad)
+        return {"log": [answer]}
+
+    return node
+
+
+def test_another_answer_than_a_failed_task_has_used_is_an_error(
+    colour: Colour, saver: Any
+) -> None:
+    """The task runs again with what it was given; the new answer would be lost."""
+    app = wire(ask=fails_on("bad")).compile(saver)
+    colour.invoke(app, {"log": []})
+    for _ in range(2):  # the same again is how a program tries again
+        with pytest.raises(ValueError, match="bad"):
+            colour.invoke(app, Command(resume="bad"))
+    with pytest.raises(NothingToResumeError, match="`ask` was given an answer already"):
+        colour.invoke(app, Command(resume="good"))
+    anew = colour.invoke(app, None, colour.state(app).config)
+    assert {"?"} == set(questions(anew))
+    assert ["good"] == colour.invoke(app, Command(resume="good"))["log"]

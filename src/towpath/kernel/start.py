@@ -12,7 +12,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.constants import CONF, INPUT, INTERRUPT, NULL_TASK_ID, PULL, RESUME, START
+from towpath.constants import (
+    CONF,
+    ERROR,
+    INPUT,
+    INTERRUPT,
+    NULL_TASK_ID,
+    PULL,
+    RESUME,
+    START,
+)
 from towpath.errors import (
     EmptyInputError,
     NothingToResumeError,
@@ -407,6 +416,8 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     if isinstance(given, Command) and given.has_resume:
         bound = resolve(session, given.resume, questions)
         early = None if bound or rewound or req.nested else given
+        if bound and not rewound and plan.semantics.idle_resume == "error":
+            refuse_second_answers(session, bound)
         answers.update(bound)
     if rewound:
         yield from branch_off(session, answers)
@@ -427,6 +438,45 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     session.reruns = rewound and not answers
     session.tell_lifecycle("resume", "pending")
     session.tell_values()
+
+
+def refuse_second_answers(session: Session, bound: Mapping[str, Any]) -> None:
+    """Refuse another answer to a question of which a task has used the first.
+
+    The task failed afterwards, and runs again with what it was given. The same
+    answer once more is how a program tries again.
+
+    Raises:
+        NothingToResumeError: names the node.
+    """
+    failed = {task for task, writes in session.pending.items() if has_failed(writes)}
+    if not failed:
+        return
+    for task in prepare(session.plan, session.state, session.req, session.stop):
+        if task.id not in failed:
+            continue
+        used = dict(session.pending[task.id]).get(RESUME, ())
+        for index, answer in enumerate(used):
+            if differ(answer, bound.get(question_of(task, index), answer)):
+                raise NothingToResumeError(
+                    f"node `{task.name}` was given an answer already, and failed "
+                    "after it",
+                    hint="invoke with None to run it again with that answer; to be "
+                    "asked anew, invoke with None and the config of get_state(...)",
+                )
+
+
+def has_failed(writes: Sequence[Write]) -> bool:
+    """Whether these recorded writes say that their task has failed."""
+    return any(channel == ERROR for channel, _ in writes)
+
+
+def differ(one: Any, other: Any) -> bool:
+    """Whether two answers are surely not the same."""
+    try:
+        return bool(one != other)
+    except Exception:  # arrays, for one, do not say
+        return False
 
 
 def answer_ahead(session: Session, answer: Any) -> Program[None]:
