@@ -275,8 +275,11 @@ class ParentCommand(GraphBubbleUp):
         super().__init__(command)
 
 
-class UnknownInterruptError(TowpathError):
-    """An answer names a question that is not open, or names none of several."""
+class UnknownInterruptError(TowpathError, RuntimeError):
+    """An answer names a question that is not open, or names none of several.
+
+    Programs written for LangGraph catch a `RuntimeError` where it names none.
+    """
 
     code = "TP-301"
 

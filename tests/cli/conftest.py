@@ -65,6 +65,7 @@ def chain(*nodes):
 
 
 straight = chain(("add", add), ("later", later))
+choosing = chain(("ask", ask("which?", {"enum": ["send", "drop"]})))
 asking = chain(("add", add), ("ask", ask({"question": "go?", "options": ["1. a"]})))
 twice = chain(("one", ask("first?")), ("two", ask("second?")))
 both = StateGraph(State)

@@ -116,6 +116,16 @@ def test_null_is_an_answer(towpath, last):
     assert ["add", None] == last(done)["values"]["seen"]
 
 
+def test_an_answer_that_is_no_choice_is_refused_before_the_node_runs(towpath, last):
+    """A node that fails on an answer it took is not asked again."""
+    towpath.run("choosing", {}, "t")
+    refused = towpath.resume("choosing", "t", "--answer", '"later"')
+    assert 2 == refused.exit_code
+    assert '"later" is not what the question wants: one of send, drop' in refused.stderr
+    done = towpath.resume("choosing", "t", "--answer", '"drop"', "--json")
+    assert ("done", ["drop"]) == (last(done)["status"], last(done)["values"]["seen"])
+
+
 def test_several_questions_are_answered_by_id(towpath, last):
     asked = last(towpath.run("both", {}, "t", "--json"))
     ids = {one["value"]: one["id"] for one in asked["interrupts"]}

@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from towpath.cli.ask import OMITTED, Form, answer_hint, answer_to
+from towpath.cli.ask import OMITTED, Form, answer_hint, answer_to, misfit
 from towpath.types import Interrupt
 
 
@@ -164,3 +164,19 @@ def test_of_several_questions_the_prompt_says_which():
 
     shown = CliRunner().invoke(command, input="1\n").output
     assert "answer to abc: " in shown
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "wanted"),
+    [
+        ({"enum": ["send", 2]}, "later", "one of send, 2"),
+        ({"enum": ["send", 2]}, 2, None),
+        ({"type": "integer", "minimum": 3}, 2, "at least 3"),
+        ({"type": "integer", "minimum": 3}, "2", None),
+        ({"$ref": "#/$defs/N", "$defs": {"N": {"const": 1}}}, 2, "one of 1"),
+        (None, 2, None),
+    ],
+)
+def test_a_value_is_judged_by_choices_and_limits_alone(schema, value, wanted):
+    """What has another type, a node may convert."""
+    assert wanted == misfit(Interrupt("?", id="1", response_schema=schema), value)

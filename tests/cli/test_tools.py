@@ -189,12 +189,22 @@ def test_draw_prints_text(towpath):
         ("g.md", "```mermaid\n"),
         ("g.txt", "( start )"),
         ("g.svg", "<svg "),
+        ("g.html", "<!doctype html>"),
         ("g.json", '{"nodes"'),
     ],
 )
 def test_draw_writes_a_file_in_the_form_of_its_name(towpath, name, begins):
     assert 0 == towpath("draw", "graphs.py:straight", "-o", name).exit_code
     assert (towpath.folder / name).read_text("utf-8").startswith(begins)
+
+
+def test_draw_refuses_a_name_that_says_no_form(towpath):
+    refused = towpath("draw", "graphs.py:straight", "-o", "g.pdf")
+    assert 2 == refused.exit_code
+    assert "'g.pdf' names no form" in refused.stderr
+    assert not (towpath.folder / "g.pdf").exists()
+    named = towpath("draw", "graphs.py:straight", "-o", "g.pdf", "--format", "text")
+    assert 0 == named.exit_code
 
 
 def test_draw_shows_what_ran_on_a_thread(towpath):
@@ -294,6 +304,16 @@ def test_explain_lists_codes(towpath):
     assert {*CODES, *RULES} <= codes
 
 
+def test_explain_knows_every_code_that_has_a_page():
+    """Also those of modules that nothing has imported yet."""
+    script = "from towpath.cli.pages import titles; print(*titles())"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    pages = {page.stem for page in (ROOT / "docs" / "errors").glob("*.md")}
+    assert pages <= set(done.stdout.split())
+
+
 def test_explain_refuses_what_is_no_code(towpath):
     refused = towpath("explain", "TP-2033")
     assert 2 == refused.exit_code
@@ -358,6 +378,10 @@ def test_init_overwrites_nothing_unless_told_to(towpath):
     assert "mine" == graph.read_text()
     assert 0 == towpath("init", "new", "--force").exit_code
     assert "mine" != graph.read_text()
+
+
+def test_init_quotes_the_folder_in_what_to_type_next(towpath):
+    assert "cd 'my project'\n" in towpath("init", "my project").stderr
 
 
 # -- completion ---------------------------------------------------------------

@@ -85,6 +85,13 @@ def test_processes_that_it_starts_have_the_hook_too(programs, by):
     assert "[('Mine', 'towpath.types'), ('Send', 'towpath.types')]" == shown
 
 
+def test_a_program_that_is_not_there_is_told_in_a_line(programs):
+    done = programs.python("-m", "towpath.compat", "ap.py", "--json")
+    assert 2 == done.returncode
+    assert "no such file or folder: ap.py" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_without_a_program_it_says_how_it_is_called(programs):
     done = programs.python("-m", "towpath.compat")
     assert 2 == done.returncode

@@ -17,6 +17,8 @@ from towpath.cache.memory import InMemoryCache
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.errors import (
     ColourError,
+    InvalidCheckpointerError,
+    InvalidPolicyError,
     NodeCancelledError,
     NodeTimeoutError,
     OutsideNodeError,
@@ -706,6 +708,31 @@ def test_results_are_found_again_with_every_durability(
 
     assert [1, 2] == done
     assert {"work": 1} == calls
+
+
+@pytest.mark.parametrize("make", [task, entrypoint])
+def test_what_is_no_retry_policy_is_refused_where_it_is_given(make: Any) -> None:
+    with pytest.raises(InvalidPolicyError, match="not 3"):
+        make(retry_policy=3)
+
+
+def test_what_is_no_checkpointer_is_refused_where_it_is_given() -> None:
+    with pytest.raises(InvalidCheckpointerError, match="Received str"):
+        entrypoint(checkpointer="threads.db")  # type: ignore[arg-type]
+
+
+def test_future_that_is_returned_is_an_error_that_says_to_wait() -> None:
+    @task
+    def work() -> int:
+        return 1
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(_: Any) -> Any:
+        return {"work": work()}
+
+    with pytest.raises(SerializationError) as caught:
+        flow.invoke(0, THREAD)
+    assert "result()" in (caught.value.hint or "")
 
 
 def test_retried_caller_waits_for_what_still_runs_and_does_not_repeat_it() -> None:

@@ -231,6 +231,7 @@ def test_a_bare_answer_for_several_questions_is_an_error(
     with pytest.raises(UnknownInterruptError) as error:
         colour.invoke(app, Command(resume="which?"))
     assert "ambiguous" == error.value.reason
+    assert isinstance(error.value, RuntimeError)  # as the peer's is
     assert set(ids.values()) == set(error.value.pending_ids)
     assert set(ids) == set(questions(colour.state(app)))
 
@@ -364,3 +365,53 @@ def test_the_peer_preset_lets_idle_answers_pass(colour: Colour) -> None:
     before = colour.state(app).values
     colour.invoke(app, Command(resume="x"), THREAD)
     assert before == colour.state(app).values
+
+
+def test_under_the_peer_preset_an_early_answer_is_for_the_next_question(
+    colour: Colour, saver: Any
+) -> None:
+    """An edit makes a task anew, which has asked nothing yet."""
+    app = chain(a=logs("a"), b=asks("b?")).compile(saver, semantics=LANGGRAPH)
+    colour.invoke(app, {"log": []})
+    colour.update(app, {"log": ["edited"]}, as_node="a")
+    assert {} == questions(colour.state(app))
+    done = colour.invoke(app, Command(resume="x"))
+    assert ["a", "edited", ("b?", "x")] == [
+        tuple(one) if isinstance(one, list) else one for one in done["log"]
+    ]
+
+
+def test_an_early_answer_is_for_nobody_where_several_might_ask(colour: Colour) -> None:
+    app = wire(a=asks("a?"), b=asks("b?")).compile(
+        InMemorySaver(), semantics=LANGGRAPH, interrupt_before="*"
+    )
+    colour.invoke(app, {"log": []})
+    assert {"a?", "b?"} == set(questions(colour.invoke(app, Command(resume="x"))))
+
+
+def fails_on(bad: str) -> Any:
+    """Return a node that fails after one of its answers."""
+
+    def node(state: Log) -> Any:
+        answer = interrupt("?")
+        if answer == bad:
+            raise ValueError(bad)
+        return {"log": [answer]}
+
+    return node
+
+
+def test_another_answer_than_a_failed_task_has_used_is_an_error(
+    colour: Colour, saver: Any
+) -> None:
+    """The task runs again with what it was given; the new answer would be lost."""
+    app = wire(ask=fails_on("bad")).compile(saver)
+    colour.invoke(app, {"log": []})
+    for _ in range(2):  # the same again is how a program tries again
+        with pytest.raises(ValueError, match="bad"):
+            colour.invoke(app, Command(resume="bad"))
+    with pytest.raises(NothingToResumeError, match="`ask` was given an answer already"):
+        colour.invoke(app, Command(resume="good"))
+    anew = colour.invoke(app, None, colour.state(app).config)
+    assert {"?"} == set(questions(anew))
+    assert ["good"] == colour.invoke(app, Command(resume="good"))["log"]

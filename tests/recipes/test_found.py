@@ -363,6 +363,14 @@ def test_a_schema_that_is_no_class_is_refused() -> None:
         StateGraph({"log": []})  # type: ignore[arg-type]
 
 
+def test_a_node_that_takes_nothing_is_refused_before_a_run() -> None:
+    def nothing() -> Log:
+        return {"log": []}
+
+    with pytest.raises(InvalidGraphError, match="`a` takes no parameter"):
+        StateGraph(Log).add_node("a", nothing)  # type: ignore[arg-type]
+
+
 def test_the_former_name_of_durability_is_taken() -> None:
     app = saved((START, "a"), a=says("a"))
     with pytest.warns(DeprecationWarning, match="durability"):

@@ -171,13 +171,18 @@ def choices_of(schema: Schema) -> list[Any] | None:
     return list(listed) if isinstance(listed, Sequence) else None
 
 
+def shown_choice(choice: Any) -> str:
+    """Write a choice as it is typed."""
+    return choice if isinstance(choice, str) else json.dumps(choice)
+
+
 def chosen(choices: Sequence[Any], text: str) -> Any:
     """Find the choice that was typed; the beginning of only one will do.
 
     Raises:
         ValueError: lists the choices.
     """
-    shown = {one if isinstance(one, str) else json.dumps(one): one for one in choices}
+    shown = {shown_choice(one): one for one in choices}
     word = text.strip()
     near = [one for one in shown if one.lower().startswith(word.lower())]
     if word not in shown and (not word or len(near) != 1):
@@ -272,6 +277,25 @@ def check(schema: Schema, value: Any) -> None:
             raise ValueError(wanted.format(schema[name]))
 
 
+def misfit(question: Any, value: Any) -> str | None:
+    """Say what a question wants instead of a value; None where the value may do.
+
+    Only choices and limits are looked at: what has another type, the node may convert.
+    """
+    schema = getattr(question, "response_schema", None)
+    if not isinstance(schema, Mapping):
+        return None
+    schema = Form(schema).resolved(schema)
+    choices = choices_of(schema)
+    if choices is not None and value not in choices:
+        return f"one of {', '.join(map(shown_choice, choices))}"
+    try:
+        check(schema, value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def answer_hint(question: Any) -> str:
     """Say what may be answered to a question; nothing where it does not say."""
     schema = getattr(question, "response_schema", None)
@@ -284,9 +308,7 @@ def answer_hint(question: Any) -> str:
 def hint_of(schema: Schema, resolved: Callable[[Any], Schema]) -> str:
     """Say what may be typed."""
     if (choices := choices_of(schema)) is not None:
-        return "/".join(
-            one if isinstance(one, str) else json.dumps(one) for one in choices
-        )
+        return "/".join(map(shown_choice, choices))
     if several := schema.get("anyOf") or schema.get("oneOf"):
         hints = (hint_of(resolved(one), resolved) for one in several)
         return " or ".join(dict.fromkeys(filter(None, hints)))

@@ -32,6 +32,7 @@ FORMS: Final[Mapping[str, Callable[[Picture], str | bytes]]] = {
     "mermaid": lambda picture: picture.mermaid,
     "svg": lambda picture: picture.svg,
     "png": lambda picture: picture.png(),
+    "html": lambda picture: picture.html,
 }
 SUFFIXES: Final = {
     ".txt": "text",
@@ -41,6 +42,7 @@ SUFFIXES: Final = {
     ".json": "json",
     ".svg": "svg",
     ".png": "png",
+    ".html": "html",
 }
 
 
@@ -63,7 +65,7 @@ def draw(
     """Draw a graph, or a run of it, as text, Mermaid or a picture."""
     if as_json:
         form = "json"
-    form = form or SUFFIXES.get(Path(output or "").suffix.lower(), usual())
+    form = form or form_of(output)
     with kept_apart(as_json or output is None):
         made = drawn(target, form, **given)
     if output is not None:
@@ -76,6 +78,17 @@ def draw(
         )
     else:
         click.echo(made, nl=False)
+
+
+def form_of(output: str | None) -> str:
+    """Return the form that a file's name says; lines, where it says nothing."""
+    suffix = Path(output or "").suffix.lower()
+    if suffix and suffix not in SUFFIXES:
+        raise Problem(
+            f"--output: {output!r} names no form of a picture",
+            hint=f"use one of {', '.join(SUFFIXES)}, or say --format",
+        )
+    return SUFFIXES.get(suffix) or usual()
 
 
 def usual() -> str:

@@ -6,11 +6,11 @@ are written, in `docs`.
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
 from difflib import get_close_matches
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import click
@@ -22,7 +22,6 @@ from towpath.cli.output import emit
 from towpath.cli.plain import to_json
 from towpath.cli.problem import Problem
 from towpath.cli.show import print_table
-from towpath.errors import CODES
 from towpath.lint import RULES
 
 PEERS = {
@@ -32,9 +31,7 @@ PEERS = {
     "MISSING_CHECKPOINTER": "TP-601",
 }
 """What the peer calls some of them."""
-PARTS = ("runtime", "pregel.config", "pregel.chunks", "pregel.diagram")
-SERDE = "checkpoint.serde.keyring"
-"""Modules whose errors only they raise."""
+HEADING = re.compile(r"# (TP-\d+): (\w+)")
 
 
 def complete_code(
@@ -84,10 +81,16 @@ def list_codes(as_json: bool) -> None:
 
 
 def titles() -> dict[str, str]:
-    """Return every code with what it is called."""
-    for part in (*PARTS, SERDE):
-        importlib.import_module(f"towpath.{part}")
-    errors = {code: CODES[code].__name__ for code in sorted(CODES)}
+    """Return every code with what it is called.
+
+    The pages tell it: the classes of some are in modules that need an extra.
+    """
+    found = {}
+    for file in folder("errors").iterdir():
+        heading = HEADING.match(file.read_text("utf-8"))
+        if heading is not None:
+            found[heading[1]] = heading[2]
+    errors = dict(sorted(found.items()))
     return {**errors, **{rule.code: rule.title for rule in RULES.values()}}
 
 
@@ -126,12 +129,26 @@ def page(code: str) -> str:
 
 def read(name: str) -> str:
     """Read a page from the package, or from the checkout it is run from."""
+    *above, file = name.split("/")
+    found = folder(*above).joinpath(file)
+    if not found.is_file():
+        raise missing(name)
+    return found.read_text("utf-8")
+
+
+def folder(*names: str) -> Traversable:
+    """Find a folder of pages in the package, or in the checkout it is run from."""
     checkout = Path(towpath.__file__).resolve().parents[2] / "docs"
     for place in (files("towpath") / "pages", checkout):
-        found = place.joinpath(*name.split("/"))
-        if found.is_file():
-            return found.read_text("utf-8")
-    raise Problem(f"the page {name!r} was not installed", hint="install towpath anew")
+        found = place.joinpath(*names)
+        if found.is_dir():
+            return found
+    raise missing("/".join(names) or "docs")
+
+
+def missing(name: str) -> Problem:
+    """Say that a page is not there."""
+    return Problem(f"the page {name!r} was not installed", hint="install towpath anew")
 
 
 def section(text: str, code: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -111,8 +112,9 @@ def resume(target: str, thread: str, answers: Sequence[str], **given: Any) -> No
         if answers:
             saved = session.saver.get_tuple(session.request.config)
             questions = before.interrupts or refused_questions(saved)
-            step: Command[Any] = Command(resume=words.read_answers(answers, questions))
-            outcome = session.run(step)
+            told = words.read_answers(answers, questions)
+            require_fitting(told, questions)
+            outcome = session.run(Command(resume=told))
             leave(converse(session, outcome) if asks else outcome)
         if before.tasks and not before.interrupts:
             outcome = session.run(None)
@@ -148,6 +150,23 @@ def replay(target: str, thread: str, checkpoint: str, **given: Any) -> NoReturn:
                 hint=f"`towpath history --thread {thread}` shows what runs next",
             )
         leave(at.run(None))
+
+
+def require_fitting(answers: Mapping[str, Any], questions: Sequence[Any]) -> None:
+    """Refuse an answer that its question rules out, before the node is given it.
+
+    Raises:
+        Problem: says what the question wants.
+    """
+    for question in questions:
+        if question.id not in answers:
+            continue
+        if wanted := ask.misfit(question, answers[question.id]):
+            value = json.dumps(answers[question.id], ensure_ascii=False)
+            raise Problem(
+                f"--answer: {value} is not what the question wants: {wanted}",
+                hint="nothing ran; the question is still open",
+            )
 
 
 def is_person() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Final
@@ -169,7 +170,7 @@ def next_steps(folder: str) -> str:
     # A path from here would be wrong in the new folder.
     program = "towpath" if len(words) == 1 else f"{sys.executable} -m towpath.cli"
     steps = [
-        *([] if folder == "." else [f"cd {folder}"]),
+        *([] if folder == "." else [f"cd {shlex.quote(folder)}"]),
         f'{program} run --input \'{{"question": "locks"}}\' --thread first',
         f"{program} resume --thread first",
     ]

@@ -55,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1 if found.uncovered else 0
     if not (given.module or given.script):
         words.error("a program, -m and a module, or --check and a path")
+    if not given.module and not Path(given.script[0]).exists():
+        words.error(f"no such file or folder: {given.script[0]}")
     install(theirs=given.theirs)
     if given.module:
         run_module(given.module[0], given.module[1:])

@@ -27,7 +27,12 @@ from towpath.func.functions import (
 )
 from towpath.pregel import Pregel
 from towpath.pregel.nodes import ChannelWriteEntry, PregelNode
-from towpath.types import CachePolicy, RetryPolicy, TimeoutPolicy
+from towpath.types import (
+    CachePolicy,
+    RetryPolicy,
+    TimeoutPolicy,
+    ensure_valid_checkpointer,
+)
 from towpath.typing import ContextT
 
 R = TypeVar("R")
@@ -64,7 +69,7 @@ class entrypoint(Generic[ContextT]):  # noqa: N801 - it is used as a decorator
         **former: Any,
     ) -> None:
         named = renamed("entrypoint", former, "retry", "config_schema")
-        self.checkpointer = checkpointer
+        self.checkpointer = ensure_valid_checkpointer(checkpointer)
         self.store = store
         self.cache = cache
         self.context_schema = named.get("context_schema", context_schema)

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from towpath.errors import InvalidGraphError, InvalidPolicyError
+from towpath.graph.nodes import policies
 from towpath.plan.actions import is_kind
 from towpath.types import RetryPolicy, TimeoutPolicy
 from towpath.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10
@@ -63,10 +64,12 @@ def limit_of(
 def retries(
     policy: RetryPolicy | Sequence[RetryPolicy] | None,
 ) -> tuple[RetryPolicy, ...]:
-    """Retry policies, however they were given."""
-    if policy is None:
-        return ()
-    return (policy,) if isinstance(policy, RetryPolicy) else tuple(policy)
+    """Retry policies, however they were given.
+
+    Raises:
+        InvalidPolicyError: it is none (TP-605).
+    """
+    return policies(policy) or ()
 
 
 FORMER: Mapping[str, tuple[str, type[Warning]]] = {

@@ -12,7 +12,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.constants import CONF, INPUT, INTERRUPT, NULL_TASK_ID, PULL, RESUME, START
+from towpath.constants import (
+    CONF,
+    ERROR,
+    INPUT,
+    INTERRUPT,
+    NULL_TASK_ID,
+    PULL,
+    RESUME,
+    START,
+)
 from towpath.errors import (
     EmptyInputError,
     NothingToResumeError,
@@ -38,7 +47,7 @@ from towpath.step.interrupts import (
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
 from towpath.step.state import CARRIED, State, open_state, tell_from_here
-from towpath.step.tasks import Origin, Task, Write, kept_ids
+from towpath.step.tasks import Origin, Task, Write, kept_ids, question_of
 from towpath.step.writes import command_writes, fresh_values, updates_of
 from towpath.types import Command, Interrupt
 
@@ -403,8 +412,13 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     null = recorded_outside(session.pending)
     asked = asked_ever if rewound else open_questions
     questions = asked(session.pending)
+    early: Command[Any] | None = None
     if isinstance(given, Command) and given.has_resume:
-        answers.update(resolve(session, given.resume, questions))
+        bound = resolve(session, given.resume, questions)
+        early = None if bound or rewound or req.nested else given
+        if bound and not rewound and plan.semantics.idle_resume == "error":
+            refuse_second_answers(session, bound)
+        answers.update(bound)
     if rewound:
         yield from branch_off(session, answers)
     elif not req.nested:
@@ -418,10 +432,66 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
             yield from session.record(NULL_TASK_ID, "", [*null, *writes])
         null.extend(writes)
     take_outside(plan, req, state, null)
+    if early is not None:
+        yield from answer_ahead(session, early.resume)
     mark_stop(state)
     session.reruns = rewound and not answers
     session.tell_lifecycle("resume", "pending")
     session.tell_values()
+
+
+def refuse_second_answers(session: Session, bound: Mapping[str, Any]) -> None:
+    """Refuse another answer to a question of which a task has used the first.
+
+    The task failed afterwards, and runs again with what it was given. The same
+    answer once more is how a program tries again.
+
+    Raises:
+        NothingToResumeError: names the node.
+    """
+    failed = {task for task, writes in session.pending.items() if has_failed(writes)}
+    if not failed:
+        return
+    for task in prepare(session.plan, session.state, session.req, session.stop):
+        if task.id not in failed:
+            continue
+        used = dict(session.pending[task.id]).get(RESUME, ())
+        for index, answer in enumerate(used):
+            if differ(answer, bound.get(question_of(task, index), answer)):
+                raise NothingToResumeError(
+                    f"node `{task.name}` was given an answer already, and failed "
+                    "after it",
+                    hint="invoke with None to run it again with that answer; to be "
+                    "asked anew, invoke with None and the config of get_state(...)",
+                )
+
+
+def has_failed(writes: Sequence[Write]) -> bool:
+    """Whether these recorded writes say that their task has failed."""
+    return any(channel == ERROR for channel, _ in writes)
+
+
+def differ(one: Any, other: Any) -> bool:
+    """Whether two answers are surely not the same."""
+    try:
+        return bool(one != other)
+    except Exception:  # arrays, for one, do not say
+        return False
+
+
+def answer_ahead(session: Session, answer: Any) -> Program[None]:
+    """Give an answer that nobody asked for to the only task that comes next.
+
+    The preset LANGGRAPH lets it pass, and there the next question takes it: an
+    edit of a thread that waits makes its question unasked.
+    """
+    req = session.req
+    tasks = prepare(session.plan, session.state, req, session.stop)
+    if len(tasks) != 1:
+        return
+    req.answers = {**req.answers, question_of(tasks[0], 0): answer}
+    if session.saver is not None:
+        yield from session.record(NULL_TASK_ID, "", [(RESUME, dict(req.answers))])
 
 
 def outside_writes(session: Session, given: Any) -> list[Write]:
@@ -436,7 +506,7 @@ def outside_writes(session: Session, given: Any) -> list[Write]:
 def resolve(
     session: Session, answer: Any, questions: Mapping[str, Sequence[Interrupt[Any]]]
 ) -> dict[str, Any]:
-    """Bind an answer to the open questions; under LANGGRAPH a stray one is dropped."""
+    """Bind an answer to the open questions; under LANGGRAPH a stray one passes."""
     try:
         return bind(answer, questions)
     except NothingToResumeError:

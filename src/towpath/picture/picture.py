@@ -41,6 +41,11 @@ class Picture:
         """Width and height of the SVG, in pixels."""
         return self._drawing.extent
 
+    @property
+    def html(self) -> str:
+        """A page with the SVG in it."""
+        return f"<!doctype html><meta charset=utf-8>{self.svg}"
+
     @cached_property
     def mermaid(self) -> str:
         """Mermaid text."""
@@ -86,7 +91,7 @@ class Picture:
         elif suffix == ".txt":
             file.write_text(self.text + "\n", "utf-8")
         elif suffix == ".html":
-            file.write_text(f"<!doctype html><meta charset=utf-8>{self.svg}", "utf-8")
+            file.write_text(self.html, "utf-8")
         else:
             raise DrawingError(
                 f"no picture is written to a file that ends in `{suffix}`",

@@ -159,6 +159,11 @@ def injections(target: Any, name: str) -> tuple[tuple[str, Injected], ...]:
         parameters = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
         return ()  # builtins and C callables: the state is all they get
+    if not parameters:
+        raise InvalidGraphError(
+            f"node `{name}` takes no parameter, and is given the state",
+            hint="give it one for the state",
+        )
     found: list[tuple[str, Injected]] = []
     bound = target.keywords if isinstance(target, functools.partial) else {}
     for index, parameter in enumerate(parameters):

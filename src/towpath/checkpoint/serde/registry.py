@@ -12,6 +12,7 @@ name is met that is not known yet.
 from __future__ import annotations
 
 import threading
+import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, overload
@@ -153,9 +154,17 @@ def type_name(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
+_CODE: Final = (
+    *(types.FunctionType, types.BuiltinFunctionType, types.MethodType),
+    *(types.GeneratorType, types.ModuleType, type),
+)
+
+
 def unknown_type(cls: type) -> SerializationError:
     """Return the error for a value of a class nobody registered."""
     spelled = f"{cls.__module__}.{cls.__qualname__}"
+    if advice := other_way(cls):
+        return SerializationError(f"a `{spelled}` has no stored form", hint=advice)
     plain = shape_of(cls) is not None
     call = spelled if plain else f"{spelled}, encode=..., decode=..."
     base = next((base for base in cls.__mro__ if base in _PLAIN), None)
@@ -164,6 +173,18 @@ def unknown_type(cls: type) -> SerializationError:
         f"a `{spelled}` has no stored form",
         hint=f"towpath.checkpoint.serde.register({call}){advice}",
     )
+
+
+def other_way(cls: type) -> str | None:
+    """Say what to do with what nobody could register a form for."""
+    if hasattr(cls, "__await__") or hasattr(cls, "add_done_callback"):
+        return "store what it comes to: await it, or call its result()"
+    if issubclass(cls, _CODE):
+        return (
+            "keep it out of the state: in the runtime context, in a closure, or in "
+            "an UntrackedValue channel"
+        )
+    return None
 
 
 def unknown_name(name: str) -> DeserializationError:
