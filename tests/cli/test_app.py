@@ -483,6 +483,12 @@ def test_what_is_no_age_is_a_problem(towpath, age):
     assert 2 == towpath("prune", "--older-than", age).exit_code
 
 
+def test_nothing_is_pruned_unless_something_says_what(towpath):
+    towpath.run("straight", {"count": 1}, "t")
+    assert 2 == towpath("prune").exit_code
+    assert 0 == towpath("prune", "--keep", "1").exit_code
+
+
 def test_an_unknown_thread_is_not_pruned(towpath):
     towpath.run("straight", {"count": 1}, "t")
     assert 2 == towpath("prune", "--thread", "tt").exit_code

@@ -7,12 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from towpath.cli import show, words
 from towpath.cli.options import complete_thread, upkeep_options
 from towpath.cli.output import emit
 from towpath.cli.places import place
 from towpath.cli.plain import to_json
+from towpath.cli.problem import Problem
 from towpath.cli.storage import open_saver, require_thread
 
 
@@ -37,6 +39,12 @@ from towpath.cli.storage import open_saver, require_thread
 @upkeep_options
 def prune(chosen: Sequence[str], older_than: str | None, **given: Any) -> None:
     """Delete old checkpoints; of each thread and subgraph the newest stay."""
+    source = click.get_current_context().get_parameter_source("keep")
+    if not chosen and older_than is None and source is ParameterSource.DEFAULT:
+        raise Problem(
+            "prune would leave one checkpoint of every thread",
+            hint="say so: --keep 1; or name a --thread, or an age: --older-than 30d",
+        )
     age = None if older_than is None else words.read_age("--older-than", older_than)
     kept = {name: given.pop(name) for name in ("keep", "keep_forks", "keep_ancestors")}
 
