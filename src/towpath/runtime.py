@@ -180,6 +180,7 @@ class Runtime(Generic[ContextT]):
         Raises:
             OutsideNodeError: no node is running here (TP-604).
             AsyncTaskError: the function is async, and the run blocking (TP-603).
+            TypeError: the name is no text.
             Exception: what the function raised.
         """
         return ambient("runtime.step").step(name, function, args, kwargs)

@@ -108,6 +108,16 @@ def test_people_read_it_as_lines(programs):
     assert lines[-1].endswith("5 not covered")
 
 
+def test_what_is_nested_too_deeply_is_not_read_and_the_rest_is(programs):
+    programs.write("app/deep.py", f"x = a{'.a' * 4000}")
+    programs.write("app/main.py", COVERED)
+    code, text = checked(programs, "--check", "app")
+    assert 0 == code
+    lines = text.splitlines()
+    assert any("deep.py: " in line and "(not read)" in line for line in lines)
+    assert lines[-1].startswith("1 files: ")
+
+
 def test_a_path_that_is_not_there_is_an_error_of_the_call(programs):
     assert 2 == programs.python("-m", "towpath.compat", "--check", "no").returncode
 

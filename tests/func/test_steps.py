@@ -21,7 +21,7 @@ from towpath import (
 )
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.errors import NodeCancelledError, OutsideNodeError
-from towpath.func import AsyncTaskError
+from towpath.func import AsyncTaskError, task
 
 THREAD = {"configurable": {"thread_id": "1"}}
 AT_ONCE = RetryPolicy(initial_interval=0.0, jitter=False, retry_on=ValueError)
@@ -277,3 +277,19 @@ def test_step_outside_of_a_node_says_so() -> None:
         Runtime().step("x", int)
     with pytest.raises(OutsideNodeError):
         _ = Runtime().idempotency_key
+
+
+@pytest.mark.parametrize("name", [1, None, ("a",), b"a"])
+def test_name_that_is_no_text_is_refused_before_anything_waits(
+    invoke: Any, name: Any
+) -> None:
+    def node(state: State, runtime: Runtime) -> State:
+        return {"found": runtime.step(name, dict)}
+
+    with pytest.raises(TypeError, match="name of a step must be a str, not"):
+        invoke(graph_of(node, InMemorySaver()), {}, THREAD)
+
+
+def test_name_of_a_task_is_text() -> None:
+    with pytest.raises(TypeError, match="name of a task must be a str, not int"):
+        task(name=1)  # type: ignore[call-overload]

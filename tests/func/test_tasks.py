@@ -328,6 +328,124 @@ def test_cached_result_is_used_until_the_cache_is_cleared(invoke: Any) -> None:
     assert {"work": 4} == calls
 
 
+@pytest.mark.parametrize(
+    "found", [None, (), [("x", 1)], ["__return__"], [("__return__", 2, 3)], [5, 5]]
+)
+def test_what_a_cache_has_is_not_used_unless_it_is_a_result(
+    invoke: Any, found: Any
+) -> None:
+    cache = Always(found)
+
+    @task(cache_policy=CachePolicy())
+    def work(x: int) -> int:
+        return x + 1
+
+    @entrypoint(cache=cache)
+    def flow(x: int) -> int:
+        return work(x).result()
+
+    assert 2 == invoke(flow, 1)
+
+
+class Always(InMemoryCache):
+    """A cache that has the same for every key."""
+
+    def __init__(self, found: Any) -> None:
+        super().__init__()
+        self.found = found
+
+    def get(self, keys: Any) -> Any:
+        return dict.fromkeys(keys, self.found)
+
+    async def aget(self, keys: Any) -> Any:
+        return self.get(keys)
+
+
+class Failing(InMemoryCache):
+    """A cache whose operations fail."""
+
+    def __init__(self, error: BaseException, *operations: str) -> None:
+        super().__init__()
+
+        def fail(given: Any) -> Any:
+            raise error
+
+        async def afail(given: Any) -> Any:
+            raise error
+
+        for operation in operations:
+            setattr(self, operation, fail)
+            setattr(self, f"a{operation}", afail)
+
+
+@pytest.mark.parametrize("operation", ["get", "set"])
+@pytest.mark.parametrize("error", [OSError("full"), KeyboardInterrupt("now")])
+def test_cache_that_fails_ends_the_run_and_the_wait_of_its_tasks(
+    invoke: Any, operation: str, error: BaseException
+) -> None:
+    over = threading.Event()
+
+    @task(cache_policy=CachePolicy())
+    def work(x: int) -> int:
+        return x + 1
+
+    @entrypoint(cache=Failing(error, operation))
+    def flow(x: int) -> int:
+        try:
+            futures = [work(x), work(x)]  # the same arguments
+            return sum(future.result() for future in futures)
+        finally:
+            over.set()
+
+    with pytest.raises(type(error), match=str(error)):
+        invoke(flow, 1)
+    assert over.wait(5)
+
+
+def test_policy_that_fails_ends_the_run_and_the_wait_of_its_task(invoke: Any) -> None:
+    def choose(error: Exception) -> bool:
+        raise LookupError("of the policy")
+
+    @task(retry_policy=RetryPolicy(retry_on=choose))
+    def work(x: int) -> int:
+        raise ValueError(x)
+
+    @task
+    def outer(x: int) -> int:
+        work(x)  # holds its caller until it is settled
+        return x
+
+    @entrypoint()
+    def flow(x: int) -> int:
+        return outer(x).result()
+
+    with pytest.raises(LookupError, match="of the policy"):
+        invoke(flow, 1)
+
+
+def test_key_that_fails_is_the_callers_and_an_exit_is_the_runs(invoke: Any) -> None:
+    def run(error: BaseException) -> Any:
+        def key(x: int) -> str:
+            raise error
+
+        @task(cache_policy=CachePolicy(key_func=key))
+        def work(x: int) -> int:
+            return x
+
+        @entrypoint(cache=InMemoryCache())
+        def flow(x: int) -> str:
+            try:
+                return str(work(x).result())
+            except LookupError as raised:
+                return f"caught {raised}"
+
+        return invoke(flow, 1)
+
+    assert "caught 'key'" == run(LookupError("'key'"))
+    with pytest.raises(KeyboardInterrupt):
+        run(KeyboardInterrupt())
+
+
 def test_slow_task_that_nobody_waits_for_is_waited_for_by_the_run(invoke: Any) -> None:
     began, may_end, ended = threading.Event(), threading.Event(), []
 

@@ -88,6 +88,18 @@ def digest_of(given: Arguments) -> str:
     return blake2b(key, digest_size=12).hexdigest()
 
 
+def check_name(what: str, name: object) -> None:
+    """Refuse a name that is no text: it becomes part of ids.
+
+    Raises:
+        TypeError: what it is instead.
+    """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"the name of a {what} must be a str, not {type(name).__name__}"
+        )
+
+
 def child_of(caller: Caller, spec: NodeSpec, mark: Any, given: Arguments) -> Child:
     """A call of a task by the task that runs here."""
     child = Child(spec, caller.task, mark)

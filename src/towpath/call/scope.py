@@ -14,7 +14,7 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
-from towpath.call.children import Arguments, digest_of, in_line, start, step
+from towpath.call.children import Arguments, check_name, digest_of, in_line, start, step
 from towpath.constants import (
     CONF,
     CONFIG_KEY_READ,
@@ -200,6 +200,7 @@ class TaskContext:
         kwargs: Mapping[str, Any],
     ) -> Any:
         """Call a function whose result is recorded at once; return that."""
+        check_name("step", name)
         action = spread(function, name, fills=False)
         spec = NodeSpec(name, action, (), NOTHING, hidden=True, emit=returned)
         given = (tuple(args), dict(kwargs))

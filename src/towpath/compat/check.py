@@ -56,14 +56,13 @@ def check(paths: Iterable[Path], theirs: Sequence[str] = ()) -> Findings:
     found = Findings()
     cover = Cover(theirs)
     for path in sources(paths):
+        reader = Reader(str(path), cover)
         try:
-            tree = ast.parse(path.read_bytes(), str(path))
-        except (SyntaxError, ValueError, OSError) as error:
+            reader.visit(ast.parse(path.read_bytes(), str(path)))
+        except (SyntaxError, ValueError, OSError, RecursionError) as error:
             found.unreadable.append(f"{path}: {error}")
             continue
         found.files += 1
-        reader = Reader(str(path), cover)
-        reader.visit(tree)
         found.uses.extend(sorted(reader.uses, key=lambda use: (use.line, use.what)))
     return found
 

@@ -431,10 +431,7 @@ class LoopDriver:
             job.cancel()
 
     async def go_on(self) -> None:
-        """Obey the program while a task that called others is awaited in place.
-
-        As in the blocking driver, it ends when that task is back with the driver.
-        """
+        """Obey the program until the task that is awaited in place has returned."""
         program = self.program
         try:
             command = program.send(())
@@ -448,6 +445,7 @@ class LoopDriver:
                         command = program.send(reply)
         except BaseException as error:
             self.fault = error
+            self.end()  # before the task is back: it may wait for what it calls
         else:
             self.left = command
 
@@ -481,8 +479,9 @@ class LoopDriver:
         """The run is over: answer the calls that nobody is going to see to."""
         self.ended = True
         self.scope.driver = None
-        for item in (*self.inbox.items, *self.events):
-            if type(item) is Called:
+        self.collect()
+        while self.events:
+            if type(item := self.events.pop()) is Called:
                 refuse(item.child)
 
     # -- storage ------------------------------------------------------------

@@ -384,6 +384,8 @@ class SyncDriver:
                         command = program.send(reply)
         except BaseException as error:
             self.fault = error
+            self.collect()
+            self.end()  # before the task is back: it may wait for what it calls
         else:
             self.left = command
         done.set()

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from towpath.call.children import TaskFuture
+from towpath.call.children import TaskFuture, check_name
 from towpath.call.scope import TaskContext
 from towpath.context import current
 from towpath.errors import OutsideNodeError
@@ -125,7 +125,10 @@ def task(
     Raises:
         GeneratorFunctionError: the function is a generator (TP-101).
         InvalidPolicyError: a timeout for a function that is not async (TP-605).
+        TypeError: the name is no text.
     """
+    if name is not None:
+        check_name("task", name)
     former = renamed("task", former, "retry")
     policies = retries(former.get("retry_policy", retry_policy))
 

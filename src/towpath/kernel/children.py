@@ -8,7 +8,7 @@ parent's as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from towpath.constants import INTERRUPT, RESUME
@@ -84,6 +84,21 @@ class Nursery:
         """The children of a task that are not settled."""
         ids = {child.id for child in self.calls[task].children}
         return [child for id_, child in self.open.items() if id_ in ids]
+
+    def strays(self, running: Collection[Task]) -> list[Child]:
+        """The children that are not settled, and that nothing is going to settle."""
+        open_ = self.open.values()
+        return [c for c in open_ if c not in running and c not in self.held]
+
+    def desert(self) -> None:
+        """Answer every call that is open: nobody is there to see to it."""
+        for child in list(self.open.values()):
+            drop(child, "was given up, because the run ends")
+            for call in (child, *child.twins):
+                if call is not child:
+                    child.share(call)
+                call.answer(call)
+        self.open.clear()
 
     def close(self, task: Task) -> None:
         """A task's attempt is over: what its children ask, it asks too."""

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.constants import ERROR, ERROR_SOURCE_NODE, INTERRUPT, TASKS
+from towpath.constants import ERROR, ERROR_SOURCE_NODE, INTERRUPT, RETURN, TASKS
 from towpath.errors import (
     EarlierError,
     GraphBubbleUp,
@@ -70,16 +70,30 @@ def settle(
         yield from done(session, tasks[0], last=True)
         return
     round_ = Round(session, tasks)
+    try:
+        yield from to_end(round_, arrived)
+    except BaseException:
+        round_.desert()
+        raise
+    if round_.over:
+        yield from round_.end()
+
+
+def to_end(round_: Round, arrived: Sequence[Any]) -> Program[None]:
+    """See to the tasks of a round until none is left."""
+    session = round_.session
     quiet = session.saver is None and not session.tells
     while True:
+        round_.arrived = arrived
         for event in arrived:
             if quiet and round_.finished(event):
                 continue
             try:
                 yield from round_.take(event)
-            except Exception as error:  # storing it failed
+            except Exception as error:  # of a saver, a cache or a policy
                 session.broken = True
                 yield from round_.close(error)
+                yield from round_.fail_strays(error)
         if round_.due:
             arrived = yield from round_.relaunch()
         elif round_.running:
@@ -88,8 +102,6 @@ def settle(
             arrived = yield Wait((), round_.alarm())
         else:
             break
-    if round_.over:
-        yield from round_.end()
 
 
 def done(session: Session, task: Task, *, last: bool) -> Program[None]:
@@ -145,6 +157,17 @@ def are_writes(plan: Plan, found: object) -> bool:
     )
 
 
+def is_result(found: object) -> bool:
+    """Tell whether what a cache has is what a called task returned."""
+    return (
+        isinstance(found, (tuple, list))
+        and len(found) == 1
+        and isinstance(found[0], (tuple, list))
+        and len(found[0]) == 2
+        and found[0][0] == RETURN
+    )
+
+
 def cache_ns(spec: NodeSpec) -> tuple[str, ...]:
     """Where a node's results are kept: by what it is, not only by its name."""
     version = spec.cache.version if spec.cache is not None else ""
@@ -164,6 +187,7 @@ class Round:
     """The tasks of one superstep that are not settled yet."""
 
     __slots__ = (
+        "arrived",
         "due",
         "later",
         "nursery",
@@ -176,6 +200,7 @@ class Round:
 
     def __init__(self, session: Session, tasks: Sequence[Task]) -> None:
         self.session = session
+        self.arrived: Sequence[Any] = ()
         self.running = set(tasks)
         self.later: list[tuple[float, Task]] = []
         self.nursery: Nursery | None = None
@@ -389,7 +414,7 @@ class Round:
             return True
         key = child.cache_key = (cache_ns(child.spec), text)
         found = yield Recall(cache, [key])
-        if key not in found:
+        if key not in found or not is_result(found[key]):
             return False
         child.writes, child.cached, child.cache_key = list(found[key]), True, None
         yield from self.child_done(child)
@@ -415,13 +440,8 @@ class Round:
         session = self.session
         child.done = True
         keep(session, child, child.writes)
-        try:
-            if session.saver is not None:
-                yield from session.record_done(child, last=False)
-        except Exception as error:  # storing it failed, which ends the run
-            child.error = error
-            yield from self.settled(child)
-            raise
+        if session.saver is not None:
+            yield from session.record_done(child, last=False)
         session.tell_update(child)
         if not child.cached:
             session.tell_result(child)
@@ -433,6 +453,22 @@ class Round:
         self.running.discard(child)
         for parent in self.nursery.settle(child):
             yield from self.returned(parent)
+
+    def fail_strays(self, error: BaseException) -> Program[None]:
+        """Seeing to a child failed, which ends the run: its caller is told so."""
+        if self.nursery is not None:
+            for child in self.nursery.strays(self.running):
+                child.error = error
+                yield from self.settled(child)
+
+    def desert(self) -> None:
+        """The round has no end: whoever waits for a child must not wait for ever."""
+        if self.nursery is not None:
+            self.nursery.desert()
+        for event in self.arrived:
+            if isinstance(event, Called) and not event.child.settled:
+                drop(event.child, "was called by a node that is over")
+                event.child.answer(event.child)
 
     def end(self) -> Program[None]:
         """Raise what ended the round, the other failures attached."""

@@ -12,6 +12,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from math import isnan
+from numbers import Real
 from typing import Any, Final, NoReturn
 
 from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -38,6 +40,25 @@ Cell = tuple[str, bytes]
 
 _WHOLE: Final = ["$"]
 _SERDE: Final = JsonPlusSerializer()
+
+
+_LIFETIME_S_MAX: Final = 1e11
+"""Some 3000 years; what is longer has no end, in a calendar or a column."""
+
+
+def seconds_of(ttl: object) -> float | None:
+    """Return a lifetime that was given in minutes; None if it has no end.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is not a number that says how long.
+    """
+    if not isinstance(ttl, Real):
+        raise TypeError(f"`ttl` must be a number of minutes, not {ttl!r}")
+    seconds = float(ttl) * 60
+    if isnan(seconds):
+        raise ValueError(f"`ttl` must be a number of minutes, not {ttl!r}")
+    return None if seconds > _LIFETIME_S_MAX else max(seconds, -_LIFETIME_S_MAX)
 
 
 @dataclass(slots=True)
@@ -128,7 +149,7 @@ class PlannedStore(BaseStore):
 
     def _put(self, namespace: Namespace, key: str, op: PutOp) -> Put:
         cell = None if op.value is None else _SERDE.dumps_typed(dict(op.value))
-        lifetime_s = None if op.ttl is None else op.ttl * 60
+        lifetime_s = None if op.ttl is None else seconds_of(op.ttl)
         facts = self._facts(op)
         return Put(namespace, key, cell, lifetime_s, facts, self._texts(op))
 

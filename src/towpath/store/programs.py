@@ -83,6 +83,7 @@ _TOGETHER: Final = (1, 8, 64, 256)
 """How many items are asked for at once: few numbers, so few statements."""
 _PAGE_FIRST: Final = 64
 _PAGE_MAX: Final = 1024
+_COUNT_MAX: Final = 2**63 - 1
 """How many items are decoded at once for a filter: ever more."""
 
 _ALIVE: Final = "(i.expires IS NULL OR i.expires > ?)"
@@ -307,7 +308,8 @@ class _Search(NamedTuple):
             where, args = f"{where} AND {_HAS_FACT}", [*args, *wanted]
         page, paging = "", []
         if not self.op.filter:
-            page, paging = " LIMIT ? OFFSET ?", [self.op.limit, self.op.offset]
+            asked = self.op.limit, self.op.offset
+            page, paging = " LIMIT ? OFFSET ?", [min(n, _COUNT_MAX) for n in asked]
         if self.query is None:
             rows = yield from Query(
                 f"SELECT i.id FROM towpath_items i {where} ORDER BY {_NEWEST}{page}",

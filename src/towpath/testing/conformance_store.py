@@ -14,10 +14,11 @@ pytest: `store_checks` gives the same as plain functions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, cast
 from unittest import SkipTest
 
 from towpath.store.base import (
@@ -243,6 +244,8 @@ class StoreChecks:
             assert [key for page in pages for key in page] == whole
         assert s.search(("a",), limit=0) == []
         assert s.search(("a",), offset=25) == []
+        assert s.search(("a",), offset=10**20) == []
+        assert len(s.search(("a",), limit=10**20)) == len(s.search(("a",), limit=99))
 
     def a_filter_says_what_is_found(self, s: BlockingStore) -> None:
         for key, value in _VALUES.items():
@@ -307,6 +310,18 @@ class StoreChecks:
 
 class LifetimeChecks:
     """What is checked of stores whose items can expire."""
+
+    def a_lifetime_is_a_number_and_may_have_no_end(self, s: BlockingStore) -> None:
+        for ttl in (math.inf, 1e300, 10**30):
+            s.put(("a",), str(ttl), {"x": 1}, ttl=ttl)
+            assert s.get(("a",), str(ttl)) is not None
+        for ttl in (-1e300, -math.inf):
+            s.put(("a",), str(ttl), {"x": 1}, ttl=ttl)
+            assert s.get(("a",), str(ttl)) is None
+        with _raises(ValueError):
+            s.put(("a",), "nan", {"x": 1}, ttl=math.nan)
+        with _raises(TypeError):
+            s.put(("a",), "text", {"x": 1}, ttl=cast("float", "5"))
 
     def what_has_expired_is_gone(self, s: BlockingStore) -> None:
         s.put(("a",), "short", {"x": 1}, ttl=1e-9)
