@@ -2,6 +2,7 @@
 
 import asyncio
 import operator
+import time
 from typing import Annotated, Any
 
 import pytest
@@ -17,6 +18,7 @@ from towpath import (
     StateGraph,
     interrupt,
 )
+from towpath.constants import RETURN
 from towpath.graph import MessagesState
 from towpath.prebuilt import ToolNode, ToolRuntime, create_react_agent
 from towpath.testing.models import ScriptedChatModel, calling
@@ -56,6 +58,12 @@ def running(way: str, colour: str, tools: list[Any], turn: Any, **options: Any) 
 
 def answers(state: Any) -> list[Any]:
     return [m.content for m in state["messages"] if isinstance(m, ToolMessage)]
+
+
+def kept(saver: Any) -> set[str]:
+    """The tasks and calls of the step whose results a checkpoint has."""
+    writes = saver.get_tuple(THREAD).pending_writes
+    return {task for task, channel, _ in writes if channel in (RETURN, "messages")}
 
 
 def every(test: Any) -> Any:
@@ -194,8 +202,10 @@ def test_a_finished_call_does_not_run_again_when_the_run_failed(way, colour):
 
     @tool
     def fail() -> str:
-        "Fail once."
+        "Fail once, when the others' results are kept."
         if broken:
+            while len(kept(run.graph.checkpointer)) < 2:
+                time.sleep(0.002)
             raise ConnectionError(broken.pop())
         return "mended"
 
