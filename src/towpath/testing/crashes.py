@@ -23,7 +23,7 @@ from collections.abc import (
 from concurrent.futures import InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.memory import InMemorySaver
@@ -62,7 +62,8 @@ __all__ = ("CrashReport", "crash_everywhere")
 
 Answers = Callable[[Any], Any] | Sequence[Any]
 """A function of the value of a question, or the answers in the order asked."""
-THREAD = "crashes"
+THREAD: Final = "crashes"
+LAST_WORDS_MAX: Final = 1000
 
 
 @dataclass(slots=True)
@@ -123,6 +124,7 @@ class Watch:
         except StopIteration as stop:
             return stop.value
         except Crash:
+            bury(program)
             driver.end()
             for child in calls:
                 forget(child)
@@ -175,6 +177,16 @@ def called(command: Any, reply: Any) -> Iterator[Child]:
     """The tasks that running ones have called, as the program is told."""
     if isinstance(command, Launch | Wait) and reply:
         yield from (event.child for event in reply if isinstance(event, Called))
+
+
+def bury(program: Program[Any]) -> None:
+    """Let a program end to which no command is obeyed any more.
+
+    Now, and not when memory is cleared: closed, it would still have commands.
+    """
+    with suppress(BaseException):
+        for _ in range(LAST_WORDS_MAX):
+            program.throw(Crash())
 
 
 def forget(child: Child) -> None:
