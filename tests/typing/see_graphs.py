@@ -1,5 +1,8 @@
 """Graphs: schemas, nodes, edges, runs, states."""
 
+# A state whose keys may be missing is the usual one, and what nodes read of it.
+# pyright: reportTypedDictNotRequiredAccess=false
+
 from __future__ import annotations
 
 import operator

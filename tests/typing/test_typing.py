@@ -7,7 +7,11 @@ error that it does not find.
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,8 +34,41 @@ def expected() -> Places:
     return places
 
 
+@pytest.fixture
+def pyright():
+    """Pyright, as it is packed with all it needs, or as it is installed here."""
+    beside = Path(sys.executable).parent
+    for place in (str(beside), None):
+        for name in ("basedpyright", "pyright"):
+            if found := shutil.which(name, path=place):
+                return found
+    pytest.skip("pyright is not installed")
+
+
 @pytest.mark.slow
-def test_the_checker_finds_these_errors_and_no_others(monkeypatch, tmp_path):
+def test_pyright_finds_errors_in_the_same_lines_and_no_others(pyright, tmp_path):
+    config = tmp_path / "pyrightconfig.json"
+    options = {
+        "include": [str(path) for path in FILES],
+        "extraPaths": [str(ROOT / "src")],
+        "typeCheckingMode": "standard",
+        "pythonVersion": "3.11",
+    }
+    config.write_text(json.dumps(options), "utf-8")
+    command = [pyright, "-p", str(config), "--outputjson"]
+    command += ["--pythonpath", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    told = json.loads(done.stdout)["generalDiagnostics"]
+    found = {
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1): each["message"]
+        for each in told
+        if each["severity"] == "error"
+    }
+    assert set(expected()) == set(found), found
+
+
+@pytest.mark.slow
+def test_mypy_finds_these_errors_and_no_others(monkeypatch, tmp_path):
     api = pytest.importorskip("mypy.api")
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("MYPYPATH", "src")
