@@ -9,9 +9,18 @@ from typing import Annotated, TypedDict
 
 import pytest
 
-from towpath import START, Command, RetryPolicy, Send, StateGraph, interrupt
+from towpath import (
+    START,
+    Command,
+    InMemorySaver,
+    RetryPolicy,
+    Runtime,
+    Send,
+    StateGraph,
+    interrupt,
+)
 from towpath.func import entrypoint, task
-from towpath.testing import crash_everywhere, scripted
+from towpath.testing import crash_everywhere, crashes, scripted
 
 
 class State(TypedDict, total=False):
@@ -124,6 +133,31 @@ def test_a_node_that_remembers_outside_of_its_state_is_found():
     assert {finding.law for finding in report.findings} >= {"the same values"}
 
 
+def test_a_node_that_runs_again_though_its_result_was_stored_is_found(monkeypatch):
+    class Forgetful(InMemorySaver):
+        def begin_run(self, config, lease=None):
+            found = super().begin_run(config, lease)
+            return found and found._replace(pending_writes=[])
+
+    monkeypatch.setattr(crashes, "InMemorySaver", Forgetful)
+    with pytest.raises(AssertionError, match="no task with a stored result runs again"):
+        crash_everywhere(fan().compile(), {"topic": ""})
+
+
+def test_durable_steps_are_not_repeated_once_stored():
+    paid: list[str] = []
+
+    def pay(state: State, runtime: Runtime) -> State:
+        one = runtime.step("one", lambda: paid.append("one") or "one")
+        two = runtime.step("two", lambda: paid.append("two") or "two")
+        return {"log": [one, two]}
+
+    report = crash_everywhere(chain(pay).compile(), {"topic": ""})
+    assert report.values["log"] == ["one", "two"]
+    # Once in each run, and again only where the crash came before its commit.
+    assert paid.count("one") == paid.count("two") == report.commits + 2
+
+
 def test_ids_and_times_may_differ():
     import uuid
     from datetime import UTC, datetime
@@ -153,8 +187,6 @@ def test_scripted_nodes_and_retries_go_on_in_their_script():
 
 
 def test_the_callers_config_and_context_reach_the_nodes():
-    from towpath import Runtime
-
     seen = set()
 
     def look(state: State, config, runtime: Runtime[str]) -> State:

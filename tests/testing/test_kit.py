@@ -103,6 +103,16 @@ def test_a_clock_goes_on_over_several_runs_of_a_thread():
     assert clock.elapsed_s == 86400
 
 
+def test_a_node_that_needs_an_event_loop_is_told_that_there_is_none():
+    async def needs(state: State) -> State:
+        asyncio.get_running_loop()
+        return {}
+
+    with pytest.raises(RuntimeError, match="event loop") as caught:
+        FrozenClock().invoke(chain(needs=needs).compile(), {"topic": ""})
+    assert any("virtual time" in note for note in caught.value.__notes__)
+
+
 # -- scripts --------------------------------------------------------------------
 
 

@@ -68,8 +68,13 @@ class FrozenClock(Clock):
             trace = simulate(
                 graph, input, config, seed=self.seed, clock=self, **options
             )
-        if trace.error is not None:
-            raise trace.error
+        if (error := trace.error) is not None:
+            if isinstance(error, RuntimeError) and "event loop" in str(error):
+                error.add_note(
+                    "in virtual time there is no event loop: nodes may await "
+                    "asyncio.sleep, tasks and graphs"
+                )
+            raise error
         return trace.value
 
     @contextmanager
