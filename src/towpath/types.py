@@ -22,6 +22,7 @@ from typing import (
     TypeAlias,
     TypeVar,
     get_origin,
+    overload,
 )
 from weakref import WeakKeyDictionary
 
@@ -99,6 +100,7 @@ __all__ = (
 )
 
 N = TypeVar("N", bound=Hashable)
+A = TypeVar("A")
 
 Durability: TypeAlias = Literal["sync", "async", "exit"]
 """When a step must be on disk: before the next, while it runs, or at the end."""
@@ -250,6 +252,12 @@ class Overwrite:
     type: Literal["__overwrite__"] = "__overwrite__"
 
 
+@overload
+def interrupt(value: Any, *, response_schema: type[A], key: str | None = None) -> A: ...
+@overload
+def interrupt(
+    value: Any, *, response_schema: Any = None, key: str | None = None
+) -> Any: ...
 def interrupt(
     value: Any, *, response_schema: Any = None, key: str | None = None
 ) -> Any:

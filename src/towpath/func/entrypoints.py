@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, TypeVar
 
 from towpath.channels import EphemeralValue, LastValue
 from towpath.constants import END, PREVIOUS, START
@@ -37,6 +37,7 @@ from towpath.typing import ContextT
 
 R = TypeVar("R")
 S = TypeVar("S")
+T = TypeVar("T")
 
 
 class entrypoint(Generic[ContextT]):  # noqa: N801 - it is used as a decorator
@@ -77,7 +78,9 @@ class entrypoint(Generic[ContextT]):  # noqa: N801 - it is used as a decorator
         self.retry_policy = retries(named.get("retry_policy", retry_policy))
         self.timeout = timeout
 
-    def __call__(self, func: Function) -> Pregel[Any, ContextT, Any, Any]:
+    def __call__(
+        self, func: Callable[Concatenate[T, ...], Any]
+    ) -> Pregel[Any, ContextT, T, Any]:
         """Make the graph.
 
         Raises:
@@ -101,7 +104,7 @@ class entrypoint(Generic[ContextT]):  # noqa: N801 - it is used as a decorator
             cache_policy=self.cache_policy,
             timeout=limit_of(self.timeout, func, "entrypoint"),
         )
-        graph: Pregel[Any, ContextT, Any, Any] = Pregel(
+        graph: Pregel[Any, ContextT, T, Any] = Pregel(
             nodes={name: node},
             channels={
                 START: EphemeralValue(given),

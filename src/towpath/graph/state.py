@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from types import FunctionType
-from typing import Any, Generic, Literal, Self, cast
+from typing import Any, Generic, Literal, Protocol, Self, cast
 
 from towpath.channels.base import BaseChannel
 from towpath.checkpoint.serde import register_schema
@@ -56,6 +56,26 @@ from towpath.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSin
 Timeout = float | timedelta | TimeoutPolicy | None
 Retry = RetryPolicy | Sequence[RetryPolicy] | None
 Path = Callable[..., Hashable | Sequence[Hashable] | Awaitable[Any]] | Any
+
+
+class Invoked(Protocol):
+    """What blocks in `invoke`: another graph, a runnable of LangChain's."""
+
+    @property
+    def invoke(self) -> Callable[..., Any]:
+        """Run it with the state."""
+
+
+class Awaited(Protocol):
+    """What is awaited by `ainvoke`."""
+
+    @property
+    def ainvoke(self) -> Callable[..., Any]:
+        """Run it with the state."""
+
+
+NodeAction = Callable[..., Any] | Invoked | Awaited
+"""What can be a node."""
 
 
 class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
@@ -188,8 +208,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
     def add_node(
         self,
-        node: Any,
-        action: Any = None,
+        node: str | NodeAction,
+        action: NodeAction | None = None,
         *,
         defer: bool = False,
         metadata: dict[str, Any] | None = None,
@@ -220,7 +240,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             retry_policy = given.get("retry_policy", retry_policy)
             input_schema = given.get("input_schema", input_schema)
         if not isinstance(node, str):
-            node, action = name_of(node), node
+            action, node = node, name_of(node)
         elif action is None:
             raise InvalidGraphError(
                 f"node `{node}` has no action", hint="add_node(name, function)"

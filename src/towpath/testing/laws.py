@@ -22,7 +22,7 @@ from towpath.checkpoint.memory import InMemorySaver
 from towpath.constants import CONF
 from towpath.errors import LeaseLostError
 from towpath.testing.simulate import Clock, DiskError, Faults, Trace, simulate
-from towpath.types import Command
+from towpath.types import Command, Interrupt
 
 GraphFactory = Callable[[Any], Any]
 """Makes the graph anew, as a new process would, with the saver it is given."""
@@ -100,20 +100,28 @@ class Talk:
             if not open_:
                 return
             left = None if at is None else at - self.effects(trouble) + before
-            trace = simulate(
-                graph,
-                given,
-                self.config,
-                seed=self.seed + len(self.traces),
-                clock=self.clock,
-                crash_at=left if trouble == "crash" else None,
-                faults=replace(faults(trouble, left), lag=self.lag, disk_s=self.disk_s),
-                durability=self.durability,
-            )
+            trace = self.play(graph, given, trouble, left)
             self.traces.append(trace)
             if self.broken:
                 return
         raise EndlessError(f"the conversation has no end after {TURNS_MAX} turns")
+
+    def play(self, graph: Any, given: Any, trouble: Trouble, at: int | None) -> Trace:
+        """Run the graph once, with trouble at the n-th effect from here."""
+        return simulate(
+            graph,
+            given,
+            self.config,
+            seed=self.seed + len(self.traces),
+            clock=self.clock,
+            crash_at=at if trouble == "crash" else None,
+            faults=replace(faults(trouble, at), lag=self.lag, disk_s=self.disk_s),
+            durability=self.durability,
+        )
+
+    def reply(self, asked: Interrupt[Any]) -> Any:
+        """Answer a question."""
+        return self.answer(asked.value)
 
     def effects(self, trouble: Trouble) -> int:
         """How many places there were so far where this trouble could befall."""
@@ -130,7 +138,7 @@ class Talk:
         if state.created_at is None:
             return not self.traces or self.broken, self.input
         if state.interrupts:
-            answers = {asked.id: self.answer(asked.value) for asked in state.interrupts}
+            answers = {asked.id: self.reply(asked) for asked in state.interrupts}
             return True, Command(resume=answers)
         return bool(state.next) or self.broken, None
 

@@ -32,6 +32,8 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field, PrivateAttr
 
+from towpath.testing.scripts import ScriptOverError
+
 Line: TypeAlias = (
     "str | AIMessage | BaseException | Callable[[list[BaseMessage]], Line]"
 )
@@ -39,10 +41,6 @@ Line: TypeAlias = (
 whatever a function of the conversation returns."""
 
 WORDS: Final = re.compile(r"\s*\S+\s*$|\s*\S+")
-
-
-class ScriptOverError(Exception):
-    """The model was asked once more than its script has lines."""
 
 
 class ScriptedChatModel(BaseChatModel):

@@ -1,0 +1,91 @@
+"""What type checkers of users see: the files here are checked, and never run.
+
+A line that must not pass ends in `# error: code`, and each `assert_type` says
+what is inferred. Anything else that the checker finds is a failure, as is an
+error that it does not find.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+EXPECTED = re.compile(r"# error: (?P<code>[\w-]+)$")
+FOUND = re.compile(r"^(?P<path>[^:]+):(?P<line>\d+): error: .*\[(?P<code>[\w-]+)\]$")
+FILES = sorted(path for path in HERE.glob("*.py") if path.stem.startswith("see_"))
+
+Places = dict[tuple[str, int], str]
+
+
+def expected() -> Places:
+    places: Places = {}
+    for path in FILES:
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if match := EXPECTED.search(line):
+                places[path.name, number] = match["code"]
+    return places
+
+
+@pytest.fixture
+def pyright():
+    """Pyright, as it is packed with all it needs, or as it is installed here."""
+    beside = Path(sys.executable).parent
+    for place in (str(beside), None):
+        for name in ("basedpyright", "pyright"):
+            if found := shutil.which(name, path=place):
+                return found
+    pytest.skip("pyright is not installed")
+
+
+@pytest.mark.slow
+def test_pyright_finds_errors_in_the_same_lines_and_no_others(pyright, tmp_path):
+    config = tmp_path / "pyrightconfig.json"
+    options = {
+        "include": [str(path) for path in FILES],
+        "extraPaths": [str(ROOT / "src")],
+        "typeCheckingMode": "standard",
+        "pythonVersion": "3.11",
+    }
+    config.write_text(json.dumps(options), "utf-8")
+    command = [pyright, "-p", str(config), "--outputjson"]
+    command += ["--pythonpath", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    told = json.loads(done.stdout)["generalDiagnostics"]
+    found = {
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1): each["message"]
+        for each in told
+        if each["severity"] == "error"
+    }
+    assert set(expected()) == set(found), found
+
+
+@pytest.mark.slow
+def test_mypy_finds_these_errors_and_no_others(monkeypatch, tmp_path):
+    api = pytest.importorskip("mypy.api")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("MYPYPATH", "src")
+    options = ["--strict", "--no-error-summary", "--show-error-codes", "--no-pretty"]
+    cache = f"--cache-dir={tmp_path}"
+    told, trouble, _ = api.run([*options, cache, *map(str, FILES)])
+    assert trouble == ""
+    errors = [line for line in told.splitlines() if ": error: " in line]
+    found = {}
+    for line in errors:
+        match = FOUND.match(line)
+        assert match is not None, line
+        found[Path(match["path"]).name, int(match["line"])] = match["code"]
+    assert expected() == found, told
+
+
+def test_there_are_cases_of_both_kinds():
+    text = "".join(path.read_text("utf-8") for path in FILES)
+    assert text.count("assert_type(") > 10
+    assert len(expected()) > 10
