@@ -23,19 +23,17 @@ import operator
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, TypedDict
 
 from bench.adapters.base import TURNS_MAX, said
 from bench.plot import growth
+from bench.savers import unsynced
 from towpath import END, START, StateGraph, interrupt
-from towpath.checkpoint.memory import InMemorySaver
-from towpath.checkpoint.sqlite import SqliteSaver
 
 FLAT = 1.2
 BUCKETS = 50
@@ -90,22 +88,6 @@ class Chat(TypedDict):
     messages: Annotated[list[dict[str, str]], operator.add]
     step: int
     steps: int
-
-
-@contextmanager
-def opened(saver: str) -> Iterator[Any]:
-    """Yield a saver; the file of SQLite is not synced, as only CPU time counts."""
-    match saver:
-        case "memory":
-            yield InMemorySaver()
-        case "sqlite":
-            with (
-                TemporaryDirectory(prefix="bench-") as folder,
-                SqliteSaver(str(Path(folder) / "growth.db"), synchronous="OFF") as file,
-            ):
-                yield file
-        case _:
-            yield None
 
 
 def place(thread: str) -> dict[str, Any]:
@@ -163,7 +145,7 @@ def within(
 
     given = {"messages": [], "step": 0, "steps": steps}
     given = {key: given[key] for key in schema.__annotations__}
-    with opened(saver) as kept:
+    with unsynced(saver) as kept:
         looping(node, schema).compile(checkpointer=kept).invoke(given, place("t"))
     size = len(clock) // BUCKETS
     edges = range(size, len(clock), size)  # The first steps pay for the start.
@@ -210,7 +192,7 @@ def _among_keys(saver: str, size: int) -> float:
     builder.add_edge(START, "fill")
     builder.add_edge("fill", "work")
     builder.add_conditional_edges("work", again, ["work", END])
-    with opened(saver) as kept:
+    with unsynced(saver) as kept:
         graph = builder.compile(checkpointer=kept)
         graph.invoke({"step": 0, "steps": PROBE_STEPS}, place("t"))
     # What is stored behind the first steps is what the filling wrote.
@@ -221,7 +203,7 @@ def _among_keys(saver: str, size: int) -> float:
 def idle_nodes(saver: str, most: int) -> list[Point]:
     points = []
     for size in sizes(most):
-        with opened(saver) as kept:
+        with unsynced(saver) as kept:
             graph = looping(count, idle=size).compile(checkpointer=kept)
             probe(graph, {}, "warm")
             points.append((size, probe(graph, {})))
@@ -231,7 +213,7 @@ def idle_nodes(saver: str, most: int) -> list[Point]:
 def stored_threads(saver: str, most: int) -> list[Point]:
     """A step of a run on a thread that is new, and one that goes on after it."""
     points = []
-    with opened(saver) as kept:
+    with unsynced(saver) as kept:
         graph = looping(count).compile(checkpointer=kept)
         stored = 0
         for size in sizes(most):
@@ -252,7 +234,7 @@ def parked_threads(saver: str, most: int) -> list[Point]:
         return {"step": state["step"] + 1}
 
     points = []
-    with opened(saver) as kept:
+    with unsynced(saver) as kept:
         graph = looping(work).compile(checkpointer=kept)
         parked = 0
         for size in sizes(most):
@@ -265,7 +247,7 @@ def parked_threads(saver: str, most: int) -> list[Point]:
 
 def waiting_runs(saver: str, most: int) -> list[Point]:
     """A step beside runs of the same loop that wait in a node."""
-    with opened(saver) as kept:
+    with unsynced(saver) as kept:
         return asyncio.run(_waiting_runs(kept, most))
 
 

@@ -27,10 +27,9 @@ from typing import Annotated, Any, TypedDict
 
 from bench.adapters.libraries import Towpath
 from bench.report import amount
+from bench.savers import unsynced
 from bench.workloads import WORKLOADS
 from towpath import END, START, Command, Send, StateGraph, interrupt
-from towpath.checkpoint.memory import InMemorySaver
-from towpath.checkpoint.sqlite import SqliteSaver
 
 SAVERS = ("none", "memory", "sqlite")
 
@@ -219,7 +218,7 @@ def residue(habit: Habit, saver: str, runs: int) -> Residue:
 
     What one half left and the other did not is no leak but a cache that was filled.
     """
-    with unseen(), opened(saver) as kept:
+    with unseen(), unsynced(saver) as kept:
         graph = whole().compile(checkpointer=kept)
         if habit.asynchronous:
             counts = asyncio.run(_acounts(habit, graph, kept, runs))
@@ -266,21 +265,6 @@ async def _aonce(habit: Habit, graph: Any, saver: Any, thread: str) -> None:
     await acting
     if saver is not None:
         await saver.adelete_thread(thread)
-
-
-@contextmanager
-def opened(saver: str) -> Iterator[Any]:
-    """Yield a saver; what SQLite keeps in memory does not depend on syncing."""
-    match saver:
-        case "memory":
-            yield InMemorySaver()
-        case "sqlite":
-            with TemporaryDirectory(prefix="bench-") as folder:
-                path = str(Path(folder) / "memory.db")
-                with SqliteSaver(path, synchronous="OFF") as file:
-                    yield file
-        case _:
-            yield None
 
 
 def waiting() -> Iterator[str]:

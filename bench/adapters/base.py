@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import platform
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from bench.workloads import Workload
 
@@ -62,6 +65,43 @@ class Adapter(Protocol):
 
     def importing(self) -> str:
         """Return the statement whose import time counts."""
+
+
+class Bare:
+    """No library: plain Python."""
+
+    @property
+    def version(self) -> str:
+        return platform.python_version()
+
+    def importing(self) -> str:
+        return "pass"
+
+
+class Awaited:
+    """A contestant whose runs are only asynchronous, and stored nowhere."""
+
+    name: str
+    module: str
+    """What is imported to use it."""
+    compiling: ClassVar[Callable[[int], object]]
+    makers: ClassVar[Mapping[str, Callable[[int], Callable[[], Any]]]]
+    """For a kind of work: makes, for its size, what does it once."""
+
+    @property
+    def version(self) -> str:
+        return version(self.name)
+
+    def importing(self) -> str:
+        return f"import {self.module}"
+
+    def prepare(self, workload: Workload, folder: Path) -> Job | None:
+        if workload.kind == "compile":
+            return Job(partial(self.compiling, workload.size))
+        if not workload.asynchronous or workload.saver != "none":
+            return None
+        make = self.makers.get(workload.kind)
+        return None if make is None else Job(make(workload.size))
 
 
 def size(folder: Path) -> int:

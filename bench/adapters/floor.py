@@ -9,7 +9,6 @@ no errors with names, no way to stop and go on.
 from __future__ import annotations
 
 import asyncio
-import platform
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, copy_context
 from copy import deepcopy
@@ -17,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.adapters.base import Job
+from bench.adapters.base import Bare, Job
 from bench.adapters.deeds import STEPS_MAX
 from bench.adapters.graphs import (
     add_one,
@@ -36,15 +35,8 @@ Route = Callable[[str, State], str | None]
 RUNNING: ContextVar[str] = ContextVar("RUNNING")
 
 
-class Floor:
+class Floor(Bare):
     name = "floor"
-
-    @property
-    def version(self) -> str:
-        return platform.python_version()
-
-    def importing(self) -> str:
-        return "pass"
 
     def prepare(self, workload: Workload, folder: Path) -> Job | None:
         if workload.saver != "none" or workload.variant:

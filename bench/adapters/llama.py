@@ -9,34 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from importlib.metadata import version
 from itertools import pairwise
-from pathlib import Path
 
 from workflows import Context, Workflow, step
 from workflows.events import Event, StartEvent, StopEvent
 
-from bench.adapters.base import Job, said
-from bench.workloads import LOOP_STEPS, Workload
-
-
-class Llama:
-    name = "llama-index-workflows"
-
-    @property
-    def version(self) -> str:
-        return version(self.name)
-
-    def importing(self) -> str:
-        return "import workflows"
-
-    def prepare(self, workload: Workload, folder: Path) -> Job | None:
-        if workload.kind == "compile":
-            return Job(partial(compiling, workload.size))
-        if not workload.asynchronous or workload.saver != "none":
-            return None
-        make = MAKERS.get(workload.kind)
-        return None if make is None else Job(make(workload.size))
+from bench.adapters.base import Awaited, said
+from bench.workloads import LOOP_STEPS
 
 
 def row(size: int) -> type[Workflow]:
@@ -158,4 +137,8 @@ def chat(size: int) -> Callable[[], Awaitable[object]]:
     return partial(result, Chat(timeout=None))
 
 
-MAKERS = {"chain": chain, "loop": loop, "fan": fan, "chat": chat}
+class Llama(Awaited):
+    name = "llama-index-workflows"
+    module = "workflows"
+    compiling = staticmethod(compiling)
+    makers = {"chain": chain, "loop": loop, "fan": fan, "chat": chat}

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import version
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from pydantic_graph import GraphBuilder, StepContext, reduce_sum
 
-from bench.adapters.base import Job, said
-from bench.workloads import LOOP_STEPS, Workload
+from bench.adapters.base import Awaited, said
+from bench.workloads import LOOP_STEPS
 
 
 @dataclass
@@ -30,25 +28,6 @@ class Count:
 class Chat:
     messages: list[dict[str, str]] = field(default_factory=list)
     turn: int = 0
-
-
-class PydanticGraph:
-    name = "pydantic-graph"
-
-    @property
-    def version(self) -> str:
-        return version(self.name)
-
-    def importing(self) -> str:
-        return "import pydantic_graph"
-
-    def prepare(self, workload: Workload, folder: Path) -> Job | None:
-        if workload.kind == "compile":
-            return Job(partial(compiling, workload.size))
-        if not workload.asynchronous or workload.saver != "none":
-            return None
-        make = MAKERS.get(workload.kind)
-        return None if make is None else Job(make(workload.size))
 
 
 async def add_one(context: StepContext[Count, None, None]) -> None:
@@ -138,4 +117,8 @@ def chat(size: int) -> Callable[[], Awaitable[object]]:
     return run
 
 
-MAKERS = {"chain": chain, "loop": loop, "fan": fan, "chat": chat}
+class PydanticGraph(Awaited):
+    name = "pydantic-graph"
+    module = "pydantic_graph"
+    compiling = staticmethod(compiling)
+    makers = {"chain": chain, "loop": loop, "fan": fan, "chat": chat}

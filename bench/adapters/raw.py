@@ -7,14 +7,13 @@ A plain loop isolates nothing, cannot be stopped by a limit and could not resume
 from __future__ import annotations
 
 import asyncio
-import platform
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.adapters.base import Job, said
+from bench.adapters.base import Bare, Job, said
 from bench.adapters.deeds import traced
 from bench.adapters.graphs import (
     Chat,
@@ -43,17 +42,10 @@ from bench.workloads import (
 State = dict[str, Any]
 
 
-class Raw:
+class Raw(Bare):
     """Plain Python."""
 
     name = "raw"
-
-    @property
-    def version(self) -> str:
-        return platform.python_version()
-
-    def importing(self) -> str:
-        return "pass"
 
     def prepare(self, workload: Workload, folder: Path) -> Job | None:
         if missing(workload):

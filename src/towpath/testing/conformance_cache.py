@@ -24,7 +24,14 @@ from towpath.cache.base import BaseCache, FullKey, Namespace
 from towpath.errors import SerializationError
 from towpath.testing.conformance import Check
 from towpath.testing.conformance_saver import HOSTILE
-from towpath.testing.faces import Face, Looped
+from towpath.testing.faces import (
+    Face,
+    Looped,
+    Named,
+    add_tests,
+    each_check,
+    kinds_of,
+)
 from towpath.warnings import CacheWarning
 
 Opened = AbstractContextManager[BaseCache[Any]]
@@ -149,10 +156,7 @@ class PassingChecks:
         assert c.get([KEY, OTHER]) == {OTHER: 2}
 
 
-_KINDS: Final[dict[type, tuple[str, ...]]] = {
-    kind: tuple(name for name in vars(kind) if not name.startswith("_"))
-    for kind in (CacheChecks, PassingChecks)
-}
+_KINDS: Final = kinds_of(CacheChecks, PassingChecks)
 _COLOURS: Final = (BlockingCache, LoopedCache)
 
 
@@ -160,15 +164,13 @@ def cache_checks(
     open: Callable[[], Opened], *, pass_time: PassTime = None
 ) -> Iterator[Check]:
     """Yield every check for the caches that `open` opens, each on a fresh one."""
-    for colour in _COLOURS:
-        for kind, names in _KINDS.items():
-            for name in names:
-                run = partial(_run, (kind, name), colour, open, pass_time)
-                yield Check(f"{name}[{colour.__name__.lower()}]", run)
+    for check, colour in each_check(_KINDS, _COLOURS):
+        run = partial(_run, check, colour, open, pass_time)
+        yield Check(f"{check[1]}[{colour.__name__.lower()}]", run)
 
 
 def _run(
-    check: tuple[type, str],
+    check: Named,
     colour: type[BlockingCache],
     open: Callable[[], Opened],
     pass_time: PassTime,
@@ -193,19 +195,7 @@ class CacheConformance:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for colour in _COLOURS:
-            for kind, names in _KINDS.items():
-                for name in names:
-                    test = (
-                        f"test_{name}_{colour.__name__.removesuffix('Cache').lower()}"
-                    )
-                    setattr(cls, test, _test((kind, name), colour))
+        add_tests(cls, _KINDS, _COLOURS, cls._check)
 
-
-def _test(
-    check: tuple[type, str], colour: type[BlockingCache]
-) -> Callable[[CacheConformance], None]:
-    def test(self: CacheConformance) -> None:
+    def _check(self, check: Named, colour: type[BlockingCache]) -> None:
         _run(check, colour, self.open, self.pass_time)
-
-    return test

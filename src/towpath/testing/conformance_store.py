@@ -37,7 +37,14 @@ from towpath.store.base import (
 )
 from towpath.testing.conformance import Check
 from towpath.testing.conformance_saver import HOSTILE
-from towpath.testing.faces import Face, Looped
+from towpath.testing.faces import (
+    Face,
+    Looped,
+    Named,
+    add_tests,
+    each_check,
+    kinds_of,
+)
 
 Namespace = tuple[str, ...]
 
@@ -419,10 +426,7 @@ class MeaningChecks:
         assert [item.score for item in s.search(("d",), query="xyz")] == [0.0, 0.0]
 
 
-_KINDS: Final[dict[type, tuple[str, ...]]] = {
-    kind: tuple(name for name in vars(kind) if not name.startswith("_"))
-    for kind in (StoreChecks, LifetimeChecks, PassingChecks, MeaningChecks)
-}
+_KINDS: Final = kinds_of(StoreChecks, LifetimeChecks, PassingChecks, MeaningChecks)
 _COLOURS: Final = (BlockingStore, LoopedStore)
 
 
@@ -433,15 +437,13 @@ def store_checks(
     pass_time: Callable[[float], None] | None = None,
 ) -> Iterator[Check]:
     """Yield every check for the stores that `open` opens, each on a fresh one."""
-    for colour in _COLOURS:
-        for kind, names in _KINDS.items():
-            for name in names:
-                run = partial(_run, (kind, name), colour, open, by_meaning, pass_time)
-                yield Check(f"{name}[{colour.__name__.lower()}]", run)
+    for check, colour in each_check(_KINDS, _COLOURS):
+        run = partial(_run, check, colour, open, by_meaning, pass_time)
+        yield Check(f"{check[1]}[{colour.__name__.lower()}]", run)
 
 
 def _run(
-    check: tuple[type, str],
+    check: Named,
     colour: type[BlockingStore],
     open: Opens,
     by_meaning: bool,
@@ -475,22 +477,10 @@ class StoreConformance:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for colour in _COLOURS:
-            for kind, names in _KINDS.items():
-                for name in names:
-                    test = (
-                        f"test_{name}_{colour.__name__.removesuffix('Store').lower()}"
-                    )
-                    setattr(cls, test, _test((kind, name), colour))
+        add_tests(cls, _KINDS, _COLOURS, cls._check)
 
-
-def _test(
-    check: tuple[type, str], colour: type[BlockingStore]
-) -> Callable[[StoreConformance], None]:
-    def test(self: StoreConformance) -> None:
+    def _check(self, check: Named, colour: type[BlockingStore]) -> None:
         _run(check, colour, self.open, self.by_meaning, self.pass_time)
-
-    return test
 
 
 class _raises:  # noqa: N801 - reads as a verb
