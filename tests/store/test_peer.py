@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -95,8 +97,8 @@ def test_a_store_answers_as_the_peer_s_in_memory_does(kind, operations):
     from langgraph.store.memory import InMemoryStore as Peer
 
     ordered = kind == "memory"
-    store = InMemoryStore() if ordered else SqliteStore(":memory:")
     peer = Peer()
-    for operation in operations:
-        expected = seen(peer, theirs, operation, ordered=ordered)
-        assert expected == seen(store, ours, operation, ordered=ordered), operation
+    with nullcontext(InMemoryStore()) if ordered else SqliteStore(":memory:") as store:
+        for operation in operations:
+            expected = seen(peer, theirs, operation, ordered=ordered)
+            assert expected == seen(store, ours, operation, ordered=ordered), operation
