@@ -64,6 +64,14 @@ def thread_of(program: str, what: str) -> str:
     return f"{program}-{hashlib.sha256(os.fsencode(what)).hexdigest()[:6]}"
 
 
+def whole_file(path: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_text(text, "utf-8")
+    draft.replace(path)
+
+
 def run(program: Program, values: Mapping[str, Any], args: argparse.Namespace) -> int:
     """Start the graph with `values`, or go on with its thread; return the exit code."""
     try:
@@ -130,7 +138,8 @@ def is_same(state: Mapping[str, Any], values: Mapping[str, Any], key: str) -> bo
 def advance(program: Program, graph: Any, step: Any, config: dict[str, Any]) -> None:
     """Run until the end or a question, showing what the nodes did."""
     modes = ["updates", "custom"]
-    for mode, chunk in graph.stream(step, config, stream_mode=modes):
+    chunks = graph.stream(step, config, stream_mode=modes, subgraphs=True)
+    for _path, mode, chunk in chunks:
         if mode == "custom":
             print(chunk, flush=True)
             continue
