@@ -89,6 +89,7 @@ class Job(TypedDict):
     source: Source
     database: str
     slow_s: float
+    log: str | None
 
 
 class Tally(TypedDict):
@@ -107,12 +108,13 @@ class Report(TypedDict):
 
 
 class Load(TypedDict, total=False):
-    """The state of the pipeline; the first four are its input."""
+    """The state of the pipeline; the first five are its input."""
 
     path: str
     database: str
     batch_rows: int
     slow_s: float
+    log: str | None
     source: Source
     batches: list[Batch]
     tallies: Annotated[list[Tally], operator.add]
@@ -219,6 +221,7 @@ def fan_out(state: Load) -> list[Send] | str:
             source=state["source"],
             database=state["database"],
             slow_s=state.get("slow_s", 0.0),
+            log=state.get("log"),
         )
         for batch in state["batches"]
     ]
@@ -230,6 +233,9 @@ def fan_out(state: Load) -> list[Send] | str:
 
 def load(job: Job) -> dict[str, list[Tally]]:
     """Validate the rows of a batch and write them, all or none."""
+    if job["log"]:
+        with Path(job["log"]).open("a", encoding="utf-8") as log:
+            log.write(f"{job['batch']['line']}\n")
     time.sleep(job["slow_s"])
     batch, file = job["batch"], job["source"]["digest"]
     good: list[tuple[Any, ...]] = []
@@ -423,6 +429,7 @@ def main(words: list[str] | None = None) -> int:
     option(
         "--slow", type=float, default=0.0, metavar="S", help="seconds more per batch"
     )
+    option("--log", type=Path, help="append the first line of every batch begun")
     args = options.parse_args(words)
     if args.path is None:
         args.path = Path("orders.csv")
@@ -440,6 +447,7 @@ def main(words: list[str] | None = None) -> int:
         "database": str(args.database.resolve()),
         "batch_rows": args.batch_rows,
         "slow_s": args.slow,
+        "log": args.log and str(args.log.resolve()),
     }
     return run(Program(__file__, build, show, key="path"), values, args)
 

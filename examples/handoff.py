@@ -107,8 +107,7 @@ def reception(state: State) -> Command[Desk]:
 
 def desk_for(message: BaseMessage) -> Desk:
     """Let a model choose the desk."""
-    prompt = [("system", RECEPTION), message]
-    said = models.text_of(models.chat(script).invoke(prompt)).lower()
+    said = models.ask(script, RECEPTION, str(message.content)).lower()
     return next((one for one in DESKS if one in said), DESKS[0])
 
 

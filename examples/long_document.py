@@ -187,16 +187,14 @@ def summarise(job: Job) -> dict[str, list[Summary]]:
     if job["span"]:
         begin, end = job["span"]
         text = document(job["path"], job["digest"])[begin:end]
-    said = models.chat(script).invoke(
-        [("system", OF_SUMMARIES if job["level"] else OF_CHUNK), ("user", text)]
-    )
+    text = models.ask(script, OF_SUMMARIES if job["level"] else OF_CHUNK, text)
     return {
         "summaries": [
             Summary(
                 level=job["level"],
                 index=job["index"],
                 count=job["count"],
-                text=models.text_of(said),
+                text=text,
             )
         ]
     }

@@ -97,6 +97,12 @@ def silent(_messages: list[BaseMessage]) -> str:
     return ""
 
 
+def ask(script: Script, system: str, text: str) -> str:
+    """Return what the model says to a text, as its instructions tell it to."""
+    said = chat(script).invoke([("system", system), ("user", text)])
+    return str(said.text).strip()
+
+
 def may_pass(error: Exception) -> bool:
     """Tell an error of a model that may be gone in a moment.
 
@@ -114,8 +120,3 @@ def may_pass(error: Exception) -> bool:
 
 
 RETRY = RetryPolicy(initial_interval=0.5, max_attempts=4, retry_on=may_pass)
-
-
-def text_of(message: BaseMessage) -> str:
-    """Return what a message says, without its calls of tools and its thoughts."""
-    return str(message.text).strip()

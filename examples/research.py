@@ -81,13 +81,6 @@ class Research(TypedDict, total=False):
     revisions: int
 
 
-def ask(system: str, text: str) -> str:
-    """Ask the model."""
-    return models.text_of(
-        models.chat(script).invoke([("system", system), ("user", text)])
-    )
-
-
 # --------------------------------------------------------------------------- nodes
 
 
@@ -95,7 +88,7 @@ def plan(state: Research) -> dict[str, Any]:
     """Split the question."""
     lines = [
         re.sub(r"^\W*\d*\W*", "", one)
-        for one in ask(PLAN, state["question"]).splitlines()
+        for one in models.ask(script, PLAN, state["question"]).splitlines()
     ]
     return {
         "folder": str(Path(state.get("folder") or DOCS).resolve()),
@@ -118,7 +111,7 @@ def study(job: Part) -> dict[str, list[Note]]:
     """Answer a part of the question from the sources."""
     found = best(passages(Path(job["folder"])), job["part"])
     shown = "\n\n".join(f"[{source}]\n{text}" for source, text in found)
-    text = ask(STUDY, f"Question: {job['part']}\n\n{shown}")
+    text = models.ask(script, STUDY, f"Question: {job['part']}\n\n{shown}")
     sources = list(dict.fromkeys(source for source, _ in found))
     return {"notes": [Note(part=job["part"], text=text, sources=sources)]}
 
@@ -129,12 +122,14 @@ def write(state: Research) -> dict[str, str]:
     parts = [f"Question: {state['question']}", f"Notes:\n{notes}"]
     if state["review"]:
         parts += [f"Your former answer:\n{state['text']}", f"Review: {state['review']}"]
-    return {"text": ask(WRITE, "\n\n".join(parts))}
+    return {"text": models.ask(script, WRITE, "\n\n".join(parts))}
 
 
 def review(state: Research) -> Command[Literal["write", "save"]]:
     """Let the text pass, or send it back with what must change."""
-    said = ask(REVIEW, f"Question: {state['question']}\n\nAnswer:\n{state['text']}")
+    said = models.ask(
+        script, REVIEW, f"Question: {state['question']}\n\nAnswer:\n{state['text']}"
+    )
     is_good = said.strip("`*. \n").lower() == "ok"
     if is_good or state["revisions"] == REVISIONS_MAX:
         return Command(update={"review": said}, goto="save")

@@ -120,7 +120,7 @@ def write_query(state: State, runtime: Runtime[None]) -> dict[str, str]:
         f"\n\nThis failed:\n{one['sql']}\nError: {one['error']}"
         for one in state["failed"]
     )
-    said = ask(WRITE, f"Question: {state['question']}{failed}")
+    said = models.ask(script, WRITE, f"Question: {state['question']}{failed}")
     fenced = re.search(r"```(?:\w+\n)?(.*?)```", said, re.DOTALL)
     return {"sql": (fenced[1] if fenced else said).strip()}
 
@@ -146,13 +146,7 @@ def answer(state: State) -> dict[str, str]:
     table = (state["columns"], *state["rows"])
     rows = [", ".join(str(value)[:SHOWN_MAX] for value in row) for row in table]
     text = "\n".join([f"Question: {state['question']}", "Result:", *rows])
-    return {"answer": ask(ANSWER, text)}
-
-
-def ask(system: str, text: str) -> str:
-    """Ask the model."""
-    messages = [("system", system), ("user", text)]
-    return models.text_of(models.chat(script).invoke(messages))
+    return {"answer": models.ask(script, ANSWER, text)}
 
 
 # ----------------------------------------------------------------- untrusted queries
@@ -162,12 +156,16 @@ class QueryError(Exception):
     """The query is wrong, not allowed, or too much; the text is for its author."""
 
 
-ALLOWED = {
-    sqlite3.SQLITE_SELECT,
-    sqlite3.SQLITE_READ,
-    sqlite3.SQLITE_FUNCTION,
-    sqlite3.SQLITE_RECURSIVE,
-}
+READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
+# No limit stops a function while it works, and these work as long as they are told.
+ENDLESS = {"printf", "format", "load_extension"}
+
+
+def allowed(action: int, _first: str | None, name: str | None, *_: object) -> int:
+    """Tell SQLite whether a query may do something."""
+    is_function = action == sqlite3.SQLITE_FUNCTION and name not in ENDLESS
+    may = action in READING or is_function
+    return sqlite3.SQLITE_OK if may else sqlite3.SQLITE_DENY
 
 
 def query(path: Path, sql: str) -> tuple[list[str], list[list[Any]]]:
@@ -179,11 +177,7 @@ def query(path: Path, sql: str) -> tuple[list[str], list[list[Any]]]:
     """
     address = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True, timeout=1)) as database:
-        database.set_authorizer(
-            lambda action, *_: (
-                sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
-            )
-        )
+        database.set_authorizer(allowed)
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES)
         until = time.monotonic() + TIME_MAX_S
         database.set_progress_handler(lambda: time.monotonic() > until, 10_000)

@@ -93,18 +93,34 @@ def order(database: sqlite3.Connection, number: int) -> dict[str, Any]:
     }
 
 
-def require_refundable(found: dict[str, Any], cents: int) -> None:
-    if not 0 < cents <= found["refundable_cents"]:
-        left = found["refundable_cents"]
+def refundable(number: int, cents: int) -> dict[str, Any]:
+    """Return an order of which so much can be refunded.
+
+    Raises:
+        ValueError: less than that can be.
+    """
+    with shop() as database:
+        found = order(database, number)
+    require_left(found, cents)
+    return found
+
+
+def require_left(found: dict[str, Any], cents: int) -> None:
+    left = found["refundable_cents"]
+    if not 0 < cents <= left:
         raise ValueError(f"{left} cents of order {found['order']} can be refunded")
 
 
 def pay_back(number: int, cents: int, key: str) -> str:
-    """Refund, unless this very refund was made before."""
+    """Refund, unless this very refund was made before.
+
+    Raises:
+        ValueError: less than that can be refunded by now.
+    """
     with shop() as database:
         query = "SELECT 1 FROM refunds WHERE key = ?"
         if database.execute(query, (key,)).fetchone() is None:
-            require_refundable(order(database, number), cents)
+            require_left(order(database, number), cents)
             row = (key, number, cents)
             database.execute("INSERT INTO refunds VALUES (?, ?, ?)", row)
     return f"paid back {money(cents)} for order {number}"
@@ -127,9 +143,9 @@ def look_up(number: int) -> str:
 @tool
 def refund(number: int, cents: int, reason: str, runtime: ToolRuntime) -> str:
     """Pay cents of an order back to the customer, if a colleague approves."""
-    with shop() as database:
-        found = order(database, number)
-    require_refundable(found, cents)
+    # A tool that asked starts from its top when it is answered, or when its process
+    # died after it had paid. What it saw before it asked is a step, and stays.
+    found = runtime.step("check", refundable, number, cents)
     answer = interrupt(
         {
             "question": f"Refund {money(cents)} of order {number} ({found['what']})?",
