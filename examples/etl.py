@@ -208,7 +208,7 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
     path = Path(source["path"])
     seen = path.stat()
     if (seen.st_size, seen.st_mtime_ns) != (source["size"], source["changed_ns"]):
-        raise ValueError(f"{path.name} changed while it was loaded: load it anew")
+        raise ValueError(f"{path.name} changed meanwhile: use another --thread")
     with path.open("rb") as file:
         yield file
 

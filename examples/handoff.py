@@ -198,6 +198,8 @@ def main(words: list[str] | None = None) -> int:
     models.add_option(options)
     options.add_argument("message", nargs="?", default=EXAMPLE, help=EXAMPLE)
     args = options.parse_args(words)
+    if not args.message.strip():
+        options.error("the message is empty")
     models.choose(args, options)
     values = {"messages": [args.message]}
     return run(Program(__file__, build, show, key="messages"), values, args)

@@ -123,7 +123,7 @@ def document(path: str, digest: str) -> str:
     """
     text = read(path)
     if digest_of(text) != digest:
-        raise ValueError(f"{path!r} changed since it was split: use another thread")
+        raise ValueError(f"{path!r} changed since it was split: use another --thread")
     return text
 
 

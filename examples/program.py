@@ -14,14 +14,17 @@ import hashlib
 import os
 import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from towpath import Command
 from towpath.checkpoint.sqlite import SqliteSaver
+from towpath.errors import PersistenceError
 from towpath.types import Checkpointer
 
 WORKERS = 4
@@ -75,7 +78,7 @@ def whole_file(path: Path, text: str) -> None:
 def run(program: Program, values: Mapping[str, Any], args: argparse.Namespace) -> int:
     """Start the graph with `values`, or go on with its thread; return the exit code."""
     try:
-        with SqliteSaver.from_conn_string(str(args.db)) as saver:
+        with opened(args.db) as saver:
             return follow(program, program.build(saver), values, args)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -89,6 +92,16 @@ def run(program: Program, values: Mapping[str, Any], args: argparse.Namespace) -
         print("what was finished is kept; go on with:", file=sys.stderr)
         print(f"  {resume_command(program.file, args)}", file=sys.stderr)
         return 1
+
+
+def opened(db: Path) -> SqliteSaver:
+    """Open the file of threads."""
+    try:
+        saver = SqliteSaver.from_conn_string(str(db))
+        saver.setup()
+    except PersistenceError as error:
+        raise UsageError(f"--db: {error}") from error
+    return saver
 
 
 def follow(
@@ -138,15 +151,34 @@ def is_same(state: Mapping[str, Any], values: Mapping[str, Any], key: str) -> bo
 def advance(program: Program, graph: Any, step: Any, config: dict[str, Any]) -> None:
     """Run until the end or a question, showing what the nodes did."""
     modes = ["updates", "custom"]
-    chunks = graph.stream(step, config, stream_mode=modes, subgraphs=True)
-    for _path, mode, chunk in chunks:
-        if mode == "custom":
-            print(chunk, flush=True)
-            continue
-        for node, update in chunk.items():
-            if not node.startswith("__"):
-                for line in program.show(node, update):
-                    print(line, flush=True)
+    with patience():
+        chunks = graph.stream(step, config, stream_mode=modes, subgraphs=True)
+        for _path, mode, chunk in chunks:
+            for line in [chunk] if mode == "custom" else lines_of(program, chunk):
+                print(line, flush=True)
+
+
+def lines_of(program: Program, updates: Mapping[str, Any]) -> Lines:
+    """Show what nodes did."""
+    for node, update in updates.items():
+        if not node.startswith("__"):
+            yield from program.show(node, update)
+
+
+@contextmanager
+def patience() -> Iterator[None]:
+    """Say what Ctrl-C does: a call of a model that is under way is paid for."""
+
+    def stop(number: int, frame: Any) -> None:
+        print("\nstopping when what is running is done; Ctrl-C again: at once")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def show_messages(_node: str, update: Any) -> Lines:
@@ -183,6 +215,7 @@ def answer_to(
         said = input(f"answer ({'/'.join(choices)}): ").strip()
         if not choices or said in choices:
             return said
+        print(f"  one of {', '.join(choices)}")
 
 
 def resume_command(file: str, args: argparse.Namespace) -> str:

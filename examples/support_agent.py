@@ -216,6 +216,8 @@ def main(words: list[str] | None = None) -> int:
     option("message", nargs="?", default=EXAMPLE, help=f"(default: {EXAMPLE})")
     option("--answer", choices=["approve", "reject"], help="answer without asking")
     args = options.parse_args(words)
+    if not args.message.strip():
+        options.error("the message is empty")
     models.choose(args, options)
     values = {"messages": [args.message]}
     return run(Program(__file__, build, show_messages, key="messages"), values, args)

@@ -163,5 +163,5 @@ def test_a_file_without_rows_is_loaded_and_one_that_changes_is_not(
         log=None,
     )
     path.write_text(HEADER + "1,Ada,2026-01-31,1,EUR\n")
-    with pytest.raises(ValueError, match="changed while it was loaded"):
+    with pytest.raises(ValueError, match="changed meanwhile"):
         module.load(job)
