@@ -198,7 +198,11 @@ def model(_state: Any, _runtime: Any) -> Any:
 def build(checkpointer: Checkpointer = None) -> Any:
     """Make the agent."""
     return create_react_agent(
-        model, [look_up, refund], prompt=PROMPT, checkpointer=checkpointer
+        model,
+        [look_up, refund],
+        prompt=PROMPT,
+        checkpointer=checkpointer,
+        name="support",
     )
 
 
