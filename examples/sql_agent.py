@@ -31,15 +31,7 @@ from langchain_core.messages import BaseMessage
 
 import models
 from program import Lines, Program, parser, run, thread_of
-from towpath import (
-    END,
-    START,
-    Command,
-    Overwrite,
-    RetryPolicy,
-    Runtime,
-    StateGraph,
-)
+from towpath import END, START, Command, Overwrite, RetryPolicy, Runtime, StateGraph
 from towpath.types import Checkpointer
 
 SUMMARY = "Answer questions about a database, with SQL that a model writes."
@@ -115,7 +107,7 @@ def prepare(_state: State) -> dict[str, Any]:
 def write_query(state: State, runtime: Runtime[None]) -> dict[str, str]:
     """Let the model write a query, knowing what was wrong with the last ones."""
     if runtime.execution_info and (nth := runtime.execution_info.node_attempt) > 1:
-        runtime.stream_writer(f"write_query: attempt {nth}, the line had dropped")
+        runtime.stream_writer(f"write_query: attempt {nth}, as the model was not there")
     failed = "".join(
         f"\n\nThis failed:\n{one['sql']}\nError: {one['error']}"
         for one in state["failed"]

@@ -51,8 +51,7 @@ def test_a_sample_is_loaded_without_langchain_and_loading_again_changes_nothing(
         assert 0 == done.returncode, done.stderr
         assert done.stdout.endswith("\n[]\n")
         assert "report: 4949 good rows, 51 bad ones" in done.stdout
-        loaded = orders(tmp_path)
-        assert 4949 == len(loaded)
+        assert 4949 == len(orders(tmp_path))
     bad = rejects(tmp_path / "orders.rejects.csv")
     assert 51 == len(bad)
     assert {
@@ -88,17 +87,29 @@ def test_killed_and_resumed_it_loads_what_an_undisturbed_run_loads(
     assert undisturbed == orders(tmp_path), f"seed {seed}"
 
 
-@pytest.mark.slow
-def test_wrong_words_and_wrong_files_are_refused(tmp_path: Path) -> None:
-    missing = run(tmp_path, PROGRAM, "missing.csv")
-    assert 2 == missing.returncode
-    assert "there is no file 'missing.csv'" in missing.stderr
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    other = run(tmp_path, PROGRAM, "other.csv")
-    assert 1 == other.returncode
-    assert "must begin with order_id,customer" in other.stderr
-    assert "Traceback" not in other.stderr
+@pytest.mark.parametrize(
+    "words", [["missing.csv"], ["."], ["other.csv", "--batch-rows", "0"]]
+)
+def test_wrong_words_are_refused_before_anything_runs(
+    example, words: list[str]
+) -> None:
+    Path("other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(SystemExit, match="2"):
+        example("etl").main(words)
+    assert not Path("towpath.db").exists()
+
+
+def test_a_file_of_another_kind_is_refused_until_it_is_mended(
+    example, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module, path = example("etl"), tmp_path / "in.csv"
+    path.write_text("a,b\n1,2\n")
+    assert 1 == module.main([str(path)])
+    assert "must begin with order_id,customer" in capsys.readouterr().err
     assert not (tmp_path / "orders.db").exists()
+    path.write_text(HEADER + "1,Ada,2026-01-31,12.50,EUR\n")
+    assert 0 == module.main([str(path)])
+    assert 1 == len(orders(tmp_path))
 
 
 @pytest.mark.slow

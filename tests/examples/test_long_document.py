@@ -35,20 +35,17 @@ def document(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["example", "towpath resume"])
 def test_killed_and_resumed_no_finished_chunk_is_summarised_twice(
-    tmp_path: Path, way: str
+    tmp_path: Path,
 ) -> None:
     log, db = tmp_path / "log", tmp_path / "towpath.db"
     start = [PROGRAM, document(tmp_path), "--chunk", 1000, "--thread", "t"]
     start += ["--slow", 0.05, "--log", log]
-    target = f"{PROGRAM}:graph"
-    resumed = ["-m", "towpath.cli", "resume", target, "--thread", "t"]
+    resumed = ["-m", "towpath.cli", "resume", f"{PROGRAM}:graph", "--thread", "t"]
     resumed += ["--config", '{"max_concurrency": 4}']
-    again = start if way == "example" else resumed
     seed = random.randrange(1 << 32)
     done: set[str] = set()
-    for words in (start, again, again):
+    for words in (start, resumed, start):
         more = random.Random(seed).randint(10, 16)
         stop_after(tmp_path, log, counted(log).total() + more, *words)
         recorded = finished(db, "summaries", "{level}.{index}")
@@ -56,7 +53,7 @@ def test_killed_and_resumed_no_finished_chunk_is_summarised_twice(
         assert done < recorded, f"seed {seed}: nothing was recorded"
         done, before = recorded, counted(log)
 
-    end = run(tmp_path, *again)
+    end = run(tmp_path, *resumed)
     assert 0 == end.returncode, f"seed {seed}: {end.stderr}"
     after = counted(log)
     repeated = {name for name in after if after[name] > before[name] > 0}
@@ -89,23 +86,24 @@ def test_a_document_that_changed_meanwhile_is_refused(tmp_path: Path) -> None:
     changed = run(tmp_path, *words)
     assert 1 == changed.returncode
     assert "changed since it was split" in changed.stderr
-    assert 0 == run(tmp_path, *words, "--thread", "another").returncode
+    assert "use another --thread" in changed.stderr
 
 
-@pytest.mark.slow
-def test_it_summarises_the_docs_of_the_project_by_default(tmp_path: Path) -> None:
-    done = run(tmp_path, PROGRAM)
-    assert 0 == done.returncode, done.stderr
-    assert (tmp_path / "summary.md").read_text().startswith("# Summary of docs\n")
+def test_it_summarises_the_docs_of_the_project_by_default(example) -> None:
+    assert 0 == example("long_document").main([])
+    assert Path("summary.md").read_text().startswith("# Summary of docs\n")
 
 
-@pytest.mark.slow
-def test_a_file_without_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").write_text(" \n")
-    for name in ("empty.txt", "missing.txt"):
-        wrong = run(tmp_path, PROGRAM, name)
-        assert 2 == wrong.returncode
-        assert "has no text" in wrong.stderr
+@pytest.mark.parametrize(
+    "words", [["empty.txt"], ["missing.txt"], ["--chunk", "9"], ["--chunk", "x"]]
+)
+def test_wrong_words_are_refused_before_anything_runs(
+    example, words: list[str]
+) -> None:
+    Path("empty.txt").write_text(" \n")
+    with pytest.raises(SystemExit, match="2"):
+        example("long_document").main(words)
+    assert not Path("towpath.db").exists()
 
 
 @pytest.mark.parametrize("seed", range(20))

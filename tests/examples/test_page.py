@@ -25,7 +25,7 @@ def commands() -> list[tuple[str, str]]:
     text = PAGE.read_text("utf-8")
     return [
         (line, output)
-        for block in re.findall(r"^```console\n(.*?)^```$", text, re.M | re.S)
+        for block in re.findall(r"^```text\n(.*?)^```$", text, re.M | re.S)
         for command in re.split(r"^\$ ", block, flags=re.M)[1:]
         for line, _, output in [command.partition("\n")]
     ]

@@ -35,16 +35,22 @@ def test_a_question_is_studied_in_parts_and_the_text_revised(
     tmp_path: Path, folder: Path
 ) -> None:
     words = (PROGRAM, QUESTION, "--folder", folder, "--report", "out/report.md")
-    for _ in range(2):  # the second time anew, on the same thread
-        done = run(tmp_path, *words)
-        assert 0 == done.returncode, done.stderr
-        assert 3 == done.stdout.count("study: ")
-        assert 2 == done.stdout.count("write: ")
-        assert "review: Each claim needs its source." in done.stdout
-        report = (tmp_path / "out" / "report.md").read_text()
-        assert report.startswith(f"# {QUESTION}\n")
+    done = run(tmp_path, *words)
+    assert 0 == done.returncode, done.stderr
+    assert 3 == done.stdout.count("study: ")
+    assert 2 == done.stdout.count("write: ")
+    assert "review: Each claim needs its source." in done.stdout
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert report.startswith(f"# {QUESTION}\n")
+    assert 3 == report.count("mitre posts are worn. [gates.md]")
+    assert "- gates.md\n" in report
+
+
+def test_a_thread_that_researches_again_begins_anew(example, folder: Path) -> None:
+    for _ in range(2):
+        assert 0 == example("research").main([QUESTION, "--folder", str(folder)])
+        report = Path("research.md").read_text()
         assert 3 == report.count("mitre posts are worn. [gates.md]")
-        assert "- gates.md\n" in report
 
 
 @pytest.mark.slow
@@ -75,10 +81,12 @@ def test_a_review_that_is_never_content_does_not_go_on_for_ever(
     assert Path(done["report"]).exists()
 
 
-@pytest.mark.slow
-def test_wrong_words_are_refused_before_anything_runs(tmp_path: Path) -> None:
-    for words in (["  "], ["x", "--folder", "nowhere"], ["x", "--model", "nonsense"]):
-        wrong = run(tmp_path, PROGRAM, *words)
-        assert 2 == wrong.returncode, wrong.stdout
-        assert "error: " in wrong.stderr
+@pytest.mark.parametrize(
+    "words", [["  "], ["x", "--folder", "nowhere"], ["x", "--model", "nonsense"]]
+)
+def test_wrong_words_are_refused_before_anything_runs(
+    example, tmp_path: Path, words: list[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        example("research").main(words)
     assert [] == list(tmp_path.iterdir())

@@ -23,7 +23,7 @@ def test_an_error_goes_back_to_the_model_and_a_dropped_line_does_not(
     done = run(tmp_path, PROGRAM)
     assert 0 == done.returncode, done.stderr
     lines = done.stdout.splitlines()
-    assert "write_query: attempt 2, the line had dropped" in lines
+    assert "write_query: attempt 2, as the model was not there" in lines
     assert "run_query: no such column: artist" in lines
     assert "run_query: 1 rows" in lines
     assert lines[-1].startswith("answer: name, sold: ")
@@ -88,10 +88,12 @@ def test_a_database_that_is_locked_is_tried_again_and_no_fault_of_the_query(
         ("DELETE FROM sales", "not authorized"),
         ("CREATE TABLE t (x)", "not authorized"),
         ("ATTACH 'other.db' AS other", "not authorized"),
+        ("SELECT * FROM pragma_table_info('sales')", "not authorized"),
         ("PRAGMA writable_schema = 1", "not authorized"),
         ("SELECT load_extension('x')", "not authorized"),
         ("SELECT 1; DROP TABLE sales", "one statement"),
         ("SELECT * FROM sales", "more than 50 rows"),
+        ("SELECT PRINTF('%.*c', 1000000000, 'x')", "not authorized"),
         ("SELECT printf('%.*c', 1000000000, 'x')", "not authorized"),
         ("SELECT hex(zeroblob(60000))", "too big"),
         ("SELECT '\0'", "null character"),

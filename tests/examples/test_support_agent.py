@@ -52,7 +52,7 @@ def test_a_refund_waits_for_a_person_and_is_paid_when_resumed(tmp_path: Path) ->
     # The conversation goes on, and there is nothing left to pay back.
     again = run(tmp_path, PROGRAM, "Refund order 1002 once more!")
     assert 0 == again.returncode, again.stderr
-    assert "0.00 EUR of it can be refunded" in again.stdout
+    assert "support: Your order is kettle; 0.00 EUR of it can be" in again.stdout
     assert [(1002, 3995)] == refunds(tmp_path)
 
 
@@ -69,13 +69,27 @@ def test_a_process_that_dies_after_paying_does_not_pay_again(tmp_path: Path) -> 
     assert [(1002, 3995)] == refunds(tmp_path)
 
 
-@pytest.mark.slow
-def test_a_message_does_not_get_lost_while_a_question_is_open(tmp_path: Path) -> None:
-    run(tmp_path, PROGRAM)
-    other = run(tmp_path, PROGRAM, "Where is order 1001?")
-    assert 2 == other.returncode
-    assert "is not done with something else" in other.stderr
-    assert "resume" in other.stderr
+def test_a_message_does_not_get_lost_while_a_question_is_open(
+    example, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = example("support_agent")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    assert 3 == module.main(["Refund order 1001."])
+    assert 2 == module.main(["Where is order 1002?"])
+    told = capsys.readouterr().err
+    assert "is not done with something else" in told
+    assert "resume" in told
+
+
+def test_a_person_is_asked_again_until_the_answer_is_one(
+    example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = iter(["perhaps", "", "approve"])
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: next(said))
+    assert 0 == example("support_agent").main(["Refund order 1001."])
+    assert [] == list(said)
+    assert [(1001, 2400)] == refunds(tmp_path)
 
 
 @pytest.mark.slow
