@@ -44,6 +44,8 @@ COLUMNS = ("order_id", "customer", "ordered_on", "amount", "currency")
 CURRENCIES = {"EUR", "GBP", "USD"}
 FIRST_DAY = date(2000, 1, 1)
 CENTS_MAX = 10**15
+AT_ONCE = 4
+"""Batches at the same time: SQLite lets one write while others are read."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS orders (
     order_id INTEGER PRIMARY KEY, customer TEXT NOT NULL, ordered_on TEXT NOT NULL,
@@ -364,7 +366,8 @@ def build(checkpointer: Checkpointer = None) -> Any:
     builder.add_conditional_edges("plan", fan_out, ["load", "report"])
     builder.add_edge("load", "report")
     builder.add_edge("report", END)
-    return builder.compile(checkpointer=checkpointer)
+    compiled = builder.compile(checkpointer=checkpointer)
+    return compiled.with_config(max_concurrency=AT_ONCE)
 
 
 graph = build()

@@ -38,6 +38,8 @@ SUMMARY = "Summarise a long document as a tree, one model call per chunk, resuma
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 CHUNK_CHARS = 6000
 FAN_IN = 6
+AT_ONCE = 4
+"""Calls of the model at the same time: providers limit them."""
 OF_CHUNK = """\
 Summarise this part of a longer document in three sentences at most. Keep names and
 figures. Say nothing about it being a part."""
@@ -259,7 +261,8 @@ def build(checkpointer: Checkpointer = None) -> Any:
     builder.add_edge("summarise", "climb")
     builder.add_conditional_edges("climb", fan_out, ["summarise", "write"])
     builder.add_edge("write", END)
-    return builder.compile(checkpointer=checkpointer)
+    compiled = builder.compile(checkpointer=checkpointer)
+    return compiled.with_config(max_concurrency=AT_ONCE)
 
 
 graph = build()

@@ -27,9 +27,6 @@ from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.errors import PersistenceError
 from towpath.types import Checkpointer
 
-WORKERS = 4
-"""How many tasks run at the same time; more would only wait for the same model."""
-
 DATABASE = "towpath.db"
 Lines: TypeAlias = Iterator[str]
 
@@ -108,10 +105,7 @@ def follow(
     program: Program, graph: Any, values: Mapping[str, Any], args: argparse.Namespace
 ) -> int:
     """Run to the end, asking on the way what the graph asks."""
-    config = {
-        "configurable": {"thread_id": args.thread},
-        "max_concurrency": WORKERS,
-    }
+    config = {"configurable": {"thread_id": args.thread}}
     before = graph.get_state(config)
     step: Any = values
     if before.next:
@@ -150,10 +144,14 @@ def is_same(state: Mapping[str, Any], values: Mapping[str, Any], key: str) -> bo
 
 def advance(program: Program, graph: Any, step: Any, config: dict[str, Any]) -> None:
     """Run until the end or a question, showing what the nodes did."""
-    modes = ["updates", "custom"]
+    how: dict[str, Any] = {
+        "stream_mode": ["updates", "custom"],
+        "subgraphs": True,
+        # What a step did is on disk before the next one begins, not soon after.
+        "durability": "sync",
+    }
     with patience():
-        chunks = graph.stream(step, config, stream_mode=modes, subgraphs=True)
-        for _path, mode, chunk in chunks:
+        for _path, mode, chunk in graph.stream(step, config, **how):
             for line in [chunk] if mode == "custom" else lines_of(program, chunk):
                 print(line, flush=True)
 

@@ -42,7 +42,6 @@ def test_killed_and_resumed_no_finished_chunk_is_summarised_twice(
     start = [PROGRAM, document(tmp_path), "--chunk", 1000, "--thread", "t"]
     start += ["--slow", 0.05, "--log", log]
     resumed = ["-m", "towpath.cli", "resume", f"{PROGRAM}:graph", "--thread", "t"]
-    resumed += ["--config", '{"max_concurrency": 4}']
     seed = random.randrange(1 << 32)
     done: set[str] = set()
     for words in (start, resumed, start):
@@ -80,7 +79,7 @@ def test_stopped_with_ctrl_c_it_says_how_to_go_on(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_document_that_changed_meanwhile_is_refused(tmp_path: Path) -> None:
     log, path = tmp_path / "log", document(tmp_path)
-    words = (PROGRAM, path, "--slow", 0.2, "--log", log)
+    words = (PROGRAM, path, "--slow", 0.1, "--log", log)
     stop_after(tmp_path, log, 2, *words)
     path.write_text(path.read_text() + "\n\nOne more.")
     changed = run(tmp_path, *words)
