@@ -4,11 +4,11 @@
     export TOWPATH_MODEL=ollama:qwen3    PROVIDER:NAME says which one; so does --model
     export TOWPATH_MODEL=scripted        no model, even if there is a key
 
-Without a key the script answers, which needs neither a network nor an account. A
-real model needs `pip install langchain` and the package of its provider, such as
-`langchain-openai` or `langchain-anthropic`: langchain's `init_chat_model` knows some
-twenty of them. Servers that speak OpenAI's protocol are reached with
-`OPENAI_API_BASE`.
+Without a key the script answers, which needs neither a network nor an account, only
+`pip install 'towpath[langchain]'`. A real model needs `pip install langchain` and the
+package of its provider, such as `langchain-openai` or `langchain-anthropic`:
+langchain's `init_chat_model` knows some twenty of them. Servers that speak OpenAI's
+protocol are reached with `OPENAI_API_BASE`.
 """
 
 from __future__ import annotations

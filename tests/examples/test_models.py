@@ -142,6 +142,35 @@ def test_a_real_client_is_used_when_there_is_a_key(tmp_path: Path, serve) -> Non
     assert {"number", "cents", "reason"} == set(given)
 
 
+def traveller(messages: list[dict[str, Any]]) -> Any:
+    system = messages[0]["content"]
+    if "Which desk" in system:
+        return "Flights, I think."
+    if system.startswith("You book flights"):
+        return "hand_over_to_hotels", {}
+    return f"Welcome, after {len(messages)} messages."
+
+
+@pytest.mark.slow
+def test_a_model_hands_over_with_a_tool_that_asks_it_for_nothing(
+    tmp_path: Path, serve
+) -> None:
+    pytest.importorskip("langchain_openai")
+    server = serve(traveller)
+    done = run(tmp_path, EXAMPLES / "handoff.py", **server.variables)
+    assert 0 == done.returncode, done.stderr
+    assert "reception: flights" in done.stdout
+    assert "hotels: Welcome, after 4 messages." in done.stdout
+    tools = {
+        one["function"]["name"]: one["function"]["parameters"]["properties"]
+        for one in server.requests[1]["tools"]
+    }
+    assert {"book_flight", "hand_over_to_hotels"} == set(tools)
+    assert {} == tools["hand_over_to_hotels"]
+    last = [one["role"] for one in server.requests[-1]["messages"]]
+    assert ["system", "user", "assistant", "tool"] == last
+
+
 @pytest.mark.slow
 def test_another_model_is_named_and_a_fan_out_reaches_it(tmp_path: Path, serve) -> None:
     pytest.importorskip("langchain_openai")
