@@ -8,7 +8,7 @@ PYTHON ?= $(shell tools/find-python 3.13 3.12 3.11 | head -n 1)
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test lint types docs bench bench-quick bench-docs bench-durable bench-growth bench-memory budget format ci clean
+.PHONY: help demo test lint types docs bench bench-quick bench-docs bench-durable bench-growth bench-memory budget format ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,6 +39,7 @@ demo: $(VENV)/.demo ## review this repository's own code, live, with SQLite
 	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/python examples/repo_review.py $(ARGS); \
 	else $(BIN)/python examples/repo_review.py --yes $(ARGS); fi
 
+.PHONY: examples
 examples: $(VENV)/.examples ## run the other examples, offline; what they make is in build/examples
 	@mkdir -p build/examples
 	@cd build/examples && for words in etl.py 'support_agent.py --answer approve' \
