@@ -22,9 +22,13 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[cli]'
 	@touch $@
 
+$(VENV)/.examples: pyproject.toml | $(BIN)/python
+	$(PIP) install -e '.[cli,langchain]'
+	@touch $@ $(VENV)/.demo
+
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[dev]'
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.examples
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/.dev
 	$(PIP) install -e '.[bench]'
@@ -34,6 +38,15 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/.dev
 demo: $(VENV)/.demo ## review this repository's own code, live, with SQLite
 	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/python examples/repo_review.py $(ARGS); \
 	else $(BIN)/python examples/repo_review.py --yes $(ARGS); fi
+
+.PHONY: examples
+examples: $(VENV)/.examples ## run the other examples, offline; what they make is in build/examples
+	@mkdir -p build/examples
+	@cd build/examples && for words in etl.py 'support_agent.py --answer approve' \
+	  sql_agent.py research.py handoff.py long_document.py; do \
+	  echo "== examples/$$words"; \
+	  TOWPATH_MODEL=scripted $(abspath $(BIN))/python ../../examples/$$words || exit; \
+	done
 
 test: $(VENV)/.dev ## run the tests
 	$(BIN)/python -m pytest -n 2 --timeout=120 $(ARGS)
