@@ -214,8 +214,9 @@ class Bridge:
 
     # -- the run --------------------------------------------------------------
 
-    def watched(self, program: Program[Outcome]) -> Program[Outcome]:
+    def watched(self, program: Program[Outcome], scope: RunScope) -> Program[Outcome]:
         """The program of the run; langchain has no word for what it does."""
+        del scope
         return program
 
     def drive(

@@ -113,7 +113,7 @@ class Run:
 
     def program(self) -> Program[Outcome]:
         program, trace = run(self.plan, self.request), self.scope.trace
-        return program if trace is None else trace.watched(program)
+        return program if trace is None else trace.watched(program, self.scope)
 
 
 def prepare_run(

@@ -616,3 +616,107 @@ def test_commits_are_told_whenever_they_are_made(told, colour, durability, tmp_p
                   attempt b
                 commit loop 2
         """)
+
+
+def test_what_a_database_tells_hangs_under_what_it_works_for(
+    told, colour, tmp_path, monkeypatch
+):
+    """Commits have a span; reading and recording are a run's and a step's."""
+    seen = []
+
+    def current():
+        return getattr(trace.get_current_span(), "name", None)
+
+    def watch(saver):
+        for name in ("stage_commit", "stage_writes", "end_run"):
+            stage = getattr(saver, name)
+
+            class Staged:
+                def __init__(self, *args, _stage=stage, _name=name, **kwargs):
+                    self.name, self.staged = _name, _stage(*args, **kwargs)
+
+                def run(self):
+                    seen.append((self.name, current()))
+                    return self.staged.run()
+
+                async def arun(self):
+                    seen.append((self.name, current()))
+                    return await self.staged.arun()
+
+            monkeypatch.setattr(saver, name, Staged)
+        return saver
+
+    nodes = [("a", colour.node(says("a"))), ("b", colour.node(says("b")))]
+    edges = [(START, "a"), (START, "b")]
+    path = str(tmp_path / "db")
+
+    async def run():
+        async with AsyncSqliteSaver.from_conn_string(path) as saver:
+            graph = build(*nodes, edges=edges, checkpointer=watch(saver))
+            await graph.ainvoke({"log": []}, thread())
+
+    if colour.name != "sync":
+        asyncio.run(run())
+    else:
+        with SqliteSaver.from_conn_string(path) as saver:
+            graph = build(*nodes, edges=edges, checkpointer=watch(saver))
+            graph.invoke({"log": []}, thread())
+    assert {
+        ("stage_commit", "commit"),
+        ("stage_writes", "superstep"),
+        ("end_run", "invoke_agent graph"),
+    } == set(seen)
+
+
+def test_a_commit_that_fails_is_an_error_of_its_own(told, monkeypatch):
+    saver = InMemorySaver()
+    graph = build(("a", says("a")), checkpointer=saver)
+
+    def full(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(saver, "stage_commit", full)
+    with pytest.raises(OSError, match="disk full"):
+        graph.invoke({"log": []}, thread())
+    assert told.tree() == lines("""
+        invoke_agent graph [failed] ! OSError
+          commit input -1 [failed] ! OSError
+    """)
+    assert 0 == told.total("towpath.commit.queued")
+
+
+def test_a_step_that_takes_too_long_ends_what_still_runs(told):
+    from towpath.errors import StepTimeoutError
+
+    gate, ended = Event(), Event()
+
+    def slow(state):
+        gate.wait(10)
+        ended.set()
+
+    graph = build(("a", slow), ("b", slow), edges=[(START, "a"), (START, "b")])
+    graph.step_timeout = 0.01
+    with pytest.raises(StepTimeoutError):
+        graph.invoke({"log": []})
+    gate.set()
+    assert ended.wait(10)
+    kind = "towpath.errors.StepTimeoutError"
+    assert told.tree() == lines(f"""
+        invoke_agent graph [failed] ! {kind}
+          superstep 1 [failed] ! {kind}
+            task a [cancelled]
+              attempt a [cancelled]
+            task b [cancelled]
+              attempt b [cancelled]
+    """)
+
+
+def test_a_simulated_run_tells_the_same(told):
+    from towpath.testing.simulate import simulate
+
+    inner = build(("in", says("in")), name="inner")
+    graph = build(("a", says("a")), ("sub", inner), checkpointer=InMemorySaver())
+    graph.invoke({"log": []}, thread("1"))
+    real = told.tree()
+    assert "done" == simulate(graph, {"log": []}, thread("2")).status
+    assert real == told.tree()

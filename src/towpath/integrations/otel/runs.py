@@ -23,7 +23,6 @@ from opentelemetry.trace import INVALID_SPAN, Span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from towpath.call.scope import RunScope, TaskContext
-from towpath.integrations.otel.commits import Commit, ToldSaver
 from towpath.integrations.otel.ends import (
     CANCELLED,
     DONE,
@@ -53,16 +52,19 @@ from towpath.integrations.otel.names import (
     TASK,
     TASK_ID,
 )
+from towpath.integrations.otel.storage import Commit, ToldSaver, Work
 from towpath.integrations.otel.telemetry import Telemetry
 from towpath.kernel.commands import (
     Cancelled,
     Expired,
     Fetch,
+    Finish,
     Fork,
     Launch,
     Persist,
     Program,
     Recall,
+    Record,
     Wait,
 )
 from towpath.kernel.run import Outcome
@@ -76,6 +78,7 @@ from towpath.types import Command, Interrupt
 TRACEPARENT: Final = "traceparent"
 """The key of a checkpoint's metadata that names the run which stored it."""
 W3C: Final = TraceContextTextMapPropagator()
+STORING: Final = (Persist, Record, Fetch, Fork, Finish)
 
 
 class StepSpan:
@@ -121,7 +124,7 @@ class RunWatch:
 
     def __init__(self, telemetry: Telemetry, scope: RunScope, bridge: Any) -> None:
         self.telemetry = telemetry
-        self.scope = scope
+        self.req = scope.req  # not the scope, which has this: that would be a cycle
         self.bridge = bridge
         self.tap = None if bridge is None else bridge.tap
         self.labels = {AGENT: scope.plan.name}
@@ -141,9 +144,9 @@ class RunWatch:
 
     # -- the program ----------------------------------------------------------
 
-    def watched(self, program: Program[Outcome]) -> Program[Outcome]:
+    def watched(self, program: Program[Outcome], scope: RunScope) -> Program[Outcome]:
         """The same program, of which is told what passes."""
-        self.begin()
+        self.begin(scope.base)
         try:
             command = next(program)
             while True:
@@ -164,9 +167,12 @@ class RunWatch:
             raise
 
     @harmless
-    def begin(self) -> None:
-        """The run starts: under whatever is current for its caller."""
-        scope, req, telemetry = self.scope, self.scope.req, self.telemetry
+    def begin(self, variables: Variables | None) -> None:
+        """The run starts: under whatever is current for its caller.
+
+        `variables` are those that tasks start from.
+        """
+        req, telemetry, name = self.req, self.telemetry, self.labels[AGENT]
         self.began = perf_counter()
         telemetry.meters.active.add(1, self.labels)
         facts: dict[str, Any] = {OPERATION: INVOKE_AGENT, **self.labels}
@@ -177,12 +183,12 @@ class RunWatch:
         if telemetry.record_content:
             facts[INPUT] = text(req.input)
         self.span = telemetry.tracer.start_span(
-            f"{INVOKE_AGENT} {scope.plan.name}", attributes=facts
+            f"{INVOKE_AGENT} {name}", attributes=facts
         )
         self.context = trace.set_span_in_context(self.span)
-        if scope.base is not None:
-            scope.base.run(contexts.attach, self.context)
-            hear_models(telemetry, scope.base)
+        if variables is not None:
+            variables.run(contexts.attach, self.context)
+            hear_models(telemetry, variables)
         if req.saver is not None and not req.nested:
             carrier: dict[str, str] = {}
             W3C.inject(carrier, self.context)
@@ -193,19 +199,15 @@ class RunWatch:
     @harmless
     def before(self, command: Any) -> None:
         """The program wants something."""
-        step, state = self.step, self.scope.req.state
+        step, state = self.step, self.req.state
         if step is not None and state is not None and state.step != step.number:
             self.step_over(DONE)
         if isinstance(command, Launch):
             self.launched(command.tasks)
         elif isinstance(command, Recall):
             self.current_step()
-        elif isinstance(command, Persist) and command.how != "hold":
-            around = self.context if self.step is None else self.step.context
-            commit = Commit(self.telemetry, command, around, self.labels)
-            self.commits = [each for each in self.commits if not each.over]
-            self.commits.append(commit)
-            command.saver = ToldSaver(command.saver, commit)
+        elif isinstance(command, STORING):
+            self.stored(command)
 
     @harmless
     def after(self, command: Any, reply: Any) -> None:
@@ -223,9 +225,22 @@ class RunWatch:
         elif isinstance(command, Fork):
             self.span.set_attribute(CONVERSATION, reply)
 
+    def stored(self, command: Any) -> None:
+        """A saver is to do something: under a span, a commit under one of its own."""
+        around = self.context if self.step is None else self.step.context
+        if around is None or (isinstance(command, Persist) and command.how == "hold"):
+            return
+        if not isinstance(command, Persist):
+            work = Work(around)
+        else:
+            work = Commit(self.telemetry, command, around, self.labels)
+            self.commits = [each for each in self.commits if not each.over]
+            self.commits.append(work)
+        command.saver = ToldSaver(command.saver, work)
+
     def fetched(self, saved: Any) -> None:
         """A checkpoint was read; the last one read has what is open on the thread."""
-        req = self.scope.req
+        req = self.req
         if saved is None or req.nested:
             return
         asked = open_questions(by_task(saved.pending_writes or ()))
@@ -273,14 +288,14 @@ class RunWatch:
     @property
     def counts(self) -> bool:
         """Whether questions of this run can be answered later, and are its own."""
-        return self.scope.req.saver is not None and not self.scope.req.nested
+        return self.req.saver is not None and not self.req.nested
 
     # -- supersteps -----------------------------------------------------------
 
     def current_step(self) -> StepSpan:
         """The superstep that goes on, which may only have begun."""
         if self.step is None:
-            state = self.scope.req.state
+            state = self.req.state
             assert state is not None
             span = self.telemetry.tracer.start_span(
                 "superstep", self.context, attributes={**self.labels, STEP: state.step}
@@ -291,7 +306,7 @@ class RunWatch:
 
     def step_over(self, end: End) -> None:
         """A superstep has ended, and with it what is known of its tasks."""
-        step, self.step, state = self.step, None, self.scope.req.state
+        step, self.step, state = self.step, None, self.req.state
         if step is None:
             return
         if state is not None and state.step != step.number:

@@ -1,9 +1,10 @@
-"""A commit as a span, whenever and by whomever it is made.
+"""Storing, as spans see it: whenever it is done, and by whomever.
 
 A run may leave a checkpoint to be stored behind it, by another thread or
 asyncio task. So what is timed is not the command but the saver's work for it:
-the command gets a saver that hands on to its own, and tells when it is done.
-What a database's own instrumentation tells meanwhile belongs to the commit.
+a command gets a saver that hands on to its own, with the span it works under
+as the current one. What a database's own instrumentation tells meanwhile hangs
+there: under the commit, or under the step or run that reads or records.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from opentelemetry import context as contexts
 from opentelemetry import trace
@@ -29,11 +30,51 @@ from towpath.integrations.otel.names import (
 from towpath.integrations.otel.telemetry import Telemetry
 from towpath.kernel.commands import Persist
 
-HOW = {"wait": "sync", "behind": "async"}
+DURABILITIES: Final = {"wait": "sync", "behind": "async"}
+CALLS: Final = ("get_tuple", "begin_run", "put", "commit", "put_writes", "copy_thread")
+STAGES: Final = ("stage_commit", "stage_writes", "end_run")
+HOW: Final = {
+    **dict.fromkeys(CALLS, "run"),
+    **{f"a{name}": "arun" for name in CALLS},
+    **dict.fromkeys(STAGES, "stage"),
+}
+"""The methods of a saver that do the work for a command, and how they are told."""
 
 
-class Commit:
-    """One checkpoint on its way into storage."""
+class Work:
+    """The saver's work for one command, under a span that is there already."""
+
+    token: Any = None
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def __enter__(self) -> None:
+        self.token = contexts.attach(self.context)
+
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
+        contexts.detach(self.token)
+
+    def run(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Make a saver's call, which does the work."""
+        with self:
+            return call(*args, **kwargs)
+
+    async def arun(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Async twin of `run`."""
+        with self:
+            return await call(*args, **kwargs)
+
+    def stage(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Have values encoded; what stores them does the work."""
+        staged = call(*args, **kwargs)
+        return None if staged is None else StagedWork(self, staged)
+
+
+class Commit(Work):
+    """One checkpoint on its way into storage: a span of its own."""
 
     def __init__(
         self,
@@ -46,7 +87,7 @@ class Commit:
         self.began = perf_counter()
         metadata = command.metadata
         self.labels = labels
-        self.how = {DURABILITY: HOW[command.how]}
+        self.how = {DURABILITY: DURABILITIES[command.how]}
         facts = {**self.how, SOURCE: metadata["source"], STEP: metadata["step"]}
         ns = command.config["configurable"]["checkpoint_ns"]
         if ns:
@@ -58,7 +99,7 @@ class Commit:
         self.span = telemetry.tracer.start_span(
             "commit", around, attributes={**labels, **facts}
         )
-        self.context = trace.set_span_in_context(self.span, around)
+        super().__init__(trace.set_span_in_context(self.span, around))
 
     @harmless
     def end(self, error: BaseException | None = None) -> None:
@@ -76,66 +117,42 @@ class Commit:
         labels = {**self.labels, **self.how, **end.facts}
         meters.commits.record(perf_counter() - self.began, labels)
 
-    def __enter__(self) -> None:
-        """The saver works for it from here on, and here."""
-        self.token = contexts.attach(self.context)
-
     def __exit__(
         self, kind: object, error: BaseException | None, trace: object
     ) -> None:
-        contexts.detach(self.token)
+        super().__exit__(kind, error, trace)
         self.end(error)
 
-    def run(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Make a saver's call, which is the commit."""
-        with self:
-            return call(*args, **kwargs)
-
-    async def arun(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Async twin of `run`."""
-        with self:
-            return await call(*args, **kwargs)
-
     def stage(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Have a checkpoint encoded; what stores it is the commit."""
-        token = contexts.attach(self.context)
         try:
-            return StagedCommit(self, call(*args, **kwargs))
+            return super().stage(call, *args, **kwargs)
         except BaseException as error:
             self.end(error)
             raise
-        finally:
-            contexts.detach(token)
 
 
-class StagedCommit:
-    """What stores a checkpoint that is encoded already."""
+class StagedWork:
+    """What stores values that are encoded already."""
 
-    def __init__(self, commit: Commit, staged: Any) -> None:
-        self.commit = commit
+    def __init__(self, work: Work, staged: Any) -> None:
+        self.work = work
         self.staged = staged
 
     def run(self) -> Any:
-        return self.commit.run(self.staged.run)
+        return self.work.run(self.staged.run)
 
     async def arun(self) -> Any:
-        return await self.commit.arun(self.staged.arun)
+        return await self.work.arun(self.staged.arun)
 
 
 class ToldSaver:
-    """A saver for the sake of one commit: another one, whose work is told."""
+    """A saver for the sake of one command: another one, whose work is told."""
 
-    def __init__(self, saver: Any, commit: Commit) -> None:
+    def __init__(self, saver: Any, work: Work) -> None:
         self._saver = saver
-        self._told = {
-            "put": commit.run,
-            "commit": commit.run,
-            "aput": commit.arun,
-            "acommit": commit.arun,
-            "stage_commit": commit.stage,
-        }
+        self._work = work
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._saver, name)
-        told = self._told.get(name)
-        return found if told is None else partial(told, found)
+        how = HOW.get(name)
+        return found if how is None else partial(getattr(self._work, how), found)
