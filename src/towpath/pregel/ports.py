@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, Protocol
@@ -63,6 +64,16 @@ def trace_of(scope: Any) -> Any:
     for observer in OBSERVERS:
         bridge = observer(scope, bridge)
     return bridge
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Let nobody see the runs that are made meanwhile: they are not real."""
+    kept, OBSERVERS[:] = OBSERVERS[:], []
+    try:
+        yield
+    finally:
+        OBSERVERS[:] = kept
 
 
 def surrounding() -> dict[str, Any]:
