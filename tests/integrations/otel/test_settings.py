@@ -4,9 +4,12 @@ import asyncio
 import gc
 import logging
 import operator
+import pkgutil
 import subprocess
 import sys
+import tomllib
 import weakref
+from pathlib import Path
 from typing import Annotated, TypedDict
 
 import pytest
@@ -21,6 +24,7 @@ from towpath.checkpoint.memory import InMemorySaver
 from towpath.context import current
 from towpath.integrations.otel import guard, names, uninstrument
 
+ROOT = Path(__file__).resolve().parents[3]
 THREAD = {"configurable": {"thread_id": "1"}}
 
 
@@ -61,6 +65,19 @@ def test_nothing_is_told_once_it_is_switched_off(told):
     uninstrument()
     build(says).invoke({"log": []})
     assert [] == told.spans()
+
+
+def test_the_command_of_opentelemetry_finds_what_switches_it_on(told):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    found = project["entry-points"]["opentelemetry_instrumentor"]["towpath"]
+    instrumentor = pkgutil.resolve_name(found)()
+    uninstrument()
+    instrumentor.instrument(tracer_provider=told.tracers, skip_dep_check=True)
+    build(says).invoke({"log": []})
+    assert 1 == len(told.spans("invoke_agent"))
+    instrumentor.uninstrument()
+    build(says).invoke({"log": []})
+    assert 1 == len(told.spans("invoke_agent"))
 
 
 def test_nothing_is_told_where_instrumentation_is_suppressed(told):

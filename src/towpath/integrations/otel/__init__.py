@@ -28,7 +28,7 @@ from towpath.integrations.otel.telemetry import Telemetry
 from towpath.pregel.ports import OBSERVERS
 from towpath.version import __version__
 
-__all__ = ["instrument", "uninstrument"]
+__all__ = ["TowpathInstrumentor", "instrument", "uninstrument"]
 
 NAME: Final = "towpath"
 CAPTURE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -68,6 +68,23 @@ def instrument(
 def uninstrument() -> None:
     """Let runs that begin from now on tell nothing."""
     OBSERVERS[:] = others()
+
+
+class TowpathInstrumentor:
+    """The same for `opentelemetry-instrument`, in the form of other libraries'."""
+
+    def instrument(
+        self,
+        tracer_provider: trace.TracerProvider | None = None,
+        meter_provider: metrics.MeterProvider | None = None,
+        **_: Any,
+    ) -> None:
+        """As the function; further options are for instrumentors of other kinds."""
+        instrument(tracer_provider=tracer_provider, meter_provider=meter_provider)
+
+    def uninstrument(self, **_: Any) -> None:
+        """As the function."""
+        uninstrument()
 
 
 class Observer:
