@@ -24,6 +24,8 @@ from towpath.checkpoint.memory import InMemorySaver
 from towpath.context import current
 from towpath.integrations.otel import guard, names, uninstrument
 
+from .conftest import Loop, Sync
+
 ROOT = Path(__file__).resolve().parents[3]
 THREAD = {"configurable": {"thread_id": "1"}}
 
@@ -191,8 +193,12 @@ def test_a_run_imports_nothing_of_it_when_it_is_off():
     assert "[]" == done.stdout.strip(), done.stderr
 
 
+@pytest.mark.parametrize("colour", [Sync(), Loop()], ids=lambda colour: colour.name)
 def test_a_run_is_freed_when_it_is_over(told, colour):
-    """By counting, as without telemetry: nothing of it waits for the collector."""
+    """By counting, as without telemetry: nothing of it waits for the collector.
+
+    Without threads, which may hold a job for a moment longer.
+    """
     scopes = []
 
     def node(state):

@@ -2,6 +2,7 @@
 
 import asyncio
 import operator
+from dataclasses import replace
 from threading import Event
 from typing import Annotated, TypedDict
 
@@ -15,6 +16,7 @@ from towpath.checkpoint.sqlite.aio import AsyncSqliteSaver
 from towpath.errors import GraphDrained, GraphRecursionError
 from towpath.func import entrypoint, task
 from towpath.runtime import RunControl
+from towpath.semantics import NATIVE
 from towpath.testing.simulate import simulate
 from towpath.types import CachePolicy, RetryPolicy
 
@@ -667,6 +669,48 @@ def test_what_a_database_tells_hangs_under_what_it_works_for(
         ("stage_writes", "superstep"),
         ("end_run", "invoke_agent graph"),
     } == set(seen)
+
+
+class Plain(InMemorySaver):
+    """A saver as others write them: nothing but the methods that all have."""
+
+    capabilities = type(InMemorySaver.capabilities)()
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_saver_of_others_is_told_as_well(told, colour, durability):
+    graph = build(
+        ("a", colour.node(says("a"))),
+        ("b", colour.node(says("b"))),
+        edges=[(START, "a"), (START, "b")],
+        checkpointer=Plain(),
+    )
+    colour.invoke(graph, {"log": []}, thread(), durability=durability)
+    commits = [each.strip() for each in told.tree() if "commit" in each]
+    last = ["commit loop 1"]
+    if durability != "exit":
+        last = ["commit input -1", "commit loop 0", *last]
+    assert last == commits
+    assert 0 == told.total("towpath.commit.queued")
+    history = graph.get_state_history(thread())
+    assert len(commits) == sum(1 for _ in history)
+
+
+def test_a_run_that_goes_on_in_a_copy_tells_the_thread_of_the_copy(told):
+    semantics = replace(NATIVE, on_busy="fork")
+    graph = build(
+        ("a", says("a")),
+        ("b", says("b")),
+        checkpointer=InMemorySaver(),
+        semantics=semantics,
+    )
+    first = graph.stream({"log": []}, thread())
+    next(first)
+    graph.invoke({"log": []}, thread())
+    first.close()
+    closed, copied = told.spans("invoke_agent")
+    assert "1" == closed.attributes["gen_ai.conversation.id"]
+    assert copied.attributes["gen_ai.conversation.id"].startswith("1/")
 
 
 def test_a_commit_that_fails_is_an_error_of_its_own(told, monkeypatch):
