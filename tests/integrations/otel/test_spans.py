@@ -2,8 +2,9 @@
 
 import asyncio
 import operator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Event
+from threading import Event, Thread
 from typing import Annotated, TypedDict
 
 import pytest
@@ -210,6 +211,81 @@ def test_a_graph_called_in_a_node_hangs_under_what_the_node_has_open(told, colou
     """)
 
 
+def test_a_span_may_stay_open_while_a_generator_node_yields(told, colour):
+    def parts(state):
+        with told.tracer.start_as_current_span("whole"):
+            for word in ("a", "b"):
+                with told.tracer.start_as_current_span(word):
+                    yield {"log": [word]}
+
+    async def aparts(state):
+        with told.tracer.start_as_current_span("whole"):
+            for word in ("a", "b"):
+                with told.tracer.start_as_current_span(word):
+                    await asyncio.sleep(0)
+                    yield {"log": [word]}
+
+    graph = build(("parts", aparts if colour.name == "async" else parts))
+    colour.invoke(graph, {"log": []})
+    assert told.tree() == lines("""
+        invoke_agent graph
+          superstep 1
+            task parts
+              attempt parts
+                whole
+                  a
+                  b
+    """)
+
+
+def test_what_a_node_starts_in_threads_hangs_under_it(told, colour):
+    def opens_here(word):
+        with told.tracer.start_as_current_span(word):
+            pass
+
+    def node(state):
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(opens_here, "in a pool").result()
+        thread = Thread(target=opens_here, args=["in a thread"])
+        thread.start()
+        thread.join()
+
+    async def anode(state):
+        await asyncio.gather(asyncio.to_thread(opens_here, "in a pool"))
+        await asyncio.create_task(asyncio.to_thread(opens_here, "in a thread"))
+
+    graph = build(("a", anode if colour.name == "async" else node))
+    colour.invoke(graph, {"log": []})
+    assert told.tree() == lines("""
+        invoke_agent graph
+          superstep 1
+            task a
+              attempt a
+                in a pool
+                in a thread
+    """)
+
+
+def test_a_branch_hangs_under_the_attempt_that_it_follows(told, colour):
+    def goes(state):
+        with told.tracer.start_as_current_span("deciding"):
+            return "b"
+
+    builder = StateGraph(State)
+    builder.add_node("a", colour.node(says("a")))
+    builder.add_node("b", colour.node(says("b")))
+    builder.add_edge(START, "a")
+    builder.add_conditional_edges("a", goes, ["b"])
+    colour.invoke(builder.compile(name="graph"), {"log": []})
+    assert told.tree()[:5] == lines("""
+        invoke_agent graph
+          superstep 1
+            task a
+              attempt a
+                deciding
+    """)
+
+
 def test_each_attempt_has_a_span_and_the_task_ends_with_the_last(told, colour):
     left = [OSError("first"), OSError("second")]
 
@@ -326,6 +402,34 @@ def test_a_question_is_no_error_and_its_answer_links_to_the_run_that_asked(
               attempt ask
             commit loop 1
     """)
+
+
+def test_another_process_links_to_the_run_that_asked(told, tmp_path):
+    def run(given):
+        with SqliteSaver.from_conn_string(str(tmp_path / "db")) as saver:
+            build(("ask", asks), checkpointer=saver).invoke(given, thread())
+        span = told.span("invoke_agent")
+        told.exporter.clear()
+        return span
+
+    parked, resumed = run({"log": []}), run(Command(resume="yes"))
+    assert [parked.context.span_id] == [x.context.span_id for x in resumed.links]
+
+
+def test_a_failure_that_is_tried_again_links_to_the_run_that_failed(told, colour):
+    left = [ValueError("once")]
+
+    def flaky(state):
+        if left:
+            raise left.pop()
+        return {"log": ["done"]}
+
+    graph = build(("flaky", colour.node(flaky)), checkpointer=InMemorySaver())
+    with pytest.raises(ValueError, match="once"):
+        colour.invoke(graph, {"log": []}, thread())
+    colour.invoke(graph, None, thread())
+    failed, again = told.spans("invoke_agent")
+    assert [failed.context.span_id] == [x.context.span_id for x in again.links]
 
 
 def test_a_question_in_a_subgraph_is_counted_once(told, colour):
@@ -754,6 +858,46 @@ def test_a_step_that_takes_too_long_ends_what_still_runs(told):
             task b [cancelled]
               attempt b [cancelled]
     """)
+
+
+def test_what_a_thread_does_that_was_given_up_is_not_told(told):
+    """Its run is over: there is nothing that it could hang under."""
+    from towpath import Runtime
+    from towpath.errors import StepTimeoutError
+
+    gate, ended = Event(), Event()
+
+    def slow(state, runtime: Runtime):
+        gate.wait(10)
+        try:
+            runtime.step("late", says("late"), state)
+        finally:
+            ended.set()
+
+    slow.__annotations__ = {"runtime": Runtime}
+    graph = build(("a", slow))
+    graph.step_timeout = 0.01
+    with pytest.raises(StepTimeoutError):
+        graph.invoke({"log": []})
+    before = len(told.spans())
+    gate.set()
+    assert ended.wait(10)
+    assert before == len(told.spans())
+    assert [] == told.spans("task late")
+
+
+def test_errors_that_refuse_to_be_shown_are_told_by_their_class(told):
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError("no")
+
+    def node(state):
+        raise Mute
+
+    with pytest.raises(Mute):
+        build(("a", node)).invoke({"log": []})
+    assert 4 == len(told.spans())
+    assert "Mute(...)" == told.span("attempt").status.description
 
 
 def test_a_simulated_run_is_not_told(told):

@@ -82,12 +82,16 @@ def show(span: Span, end: End, *, details: bool) -> None:
         return
     if isinstance(end.error, TowpathError):
         span.set_attribute(ERROR_CODE, end.error.code)
-    span.set_status(Status(StatusCode.ERROR, str(end.error) if details else None))
+    said = text(end.error) if details else None
+    span.set_status(Status(StatusCode.ERROR, said))
 
 
 def text(value: Any) -> str:
-    """A value as a span may show it, cut where it is long."""
-    shown = value if isinstance(value, str) else repr(value)
+    """A value or an error as a span may show it, cut where it is long."""
+    try:
+        shown = str(value) if isinstance(value, str | BaseException) else repr(value)
+    except Exception:  # users' objects may refuse
+        shown = f"{type(value).__name__}(...)"
     return shown if len(shown) <= TEXT_MAX else f"{shown[:TEXT_MAX]}..."
 
 

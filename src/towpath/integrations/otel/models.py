@@ -263,7 +263,7 @@ def answer_facts(message: BaseMessage) -> dict[str, Any]:
     said = message.response_metadata
     reason = said.get("finish_reason") or said.get("stop_reason")
     facts = {
-        RESPONSE_ID: message.id,
+        RESPONSE_ID: said.get("id") or given_id(message.id),
         RESPONSE_MODEL: said.get("model_name") or said.get("model"),
         FINISH_REASONS: [reason] if reason else None,
     }
@@ -274,6 +274,11 @@ def answer_facts(message: BaseMessage) -> dict[str, Any]:
             value = (value or {}).get(key)
         facts[name] = value
     return {key: value for key, value in facts.items() if value is not None}
+
+
+def given_id(id_: str | None) -> str | None:
+    """The id of an answer, unless langchain made it up."""
+    return None if id_ is None or id_.startswith(("run-", "lc_run-")) else id_
 
 
 def shown_message(message: BaseMessage) -> dict[str, Any]:

@@ -135,6 +135,7 @@ class RunWatch:
         self.attempts: dict[Task, AttemptSpan] = {}
         self.commits: list[Commit] = []
         self.stopped: BaseException | None = None
+        self.ended = False
         self.open: frozenset[str] = frozenset()
         """The questions that were open when the run began."""
         self.asked: set[str] = set()
@@ -275,6 +276,7 @@ class RunWatch:
 
     def over(self, end: End, asked: int) -> None:
         """End the run's span, and what was left of it."""
+        self.ended = True
         meters = self.telemetry.meters
         for commit in self.commits:
             commit.end(end.error)
@@ -313,7 +315,7 @@ class RunWatch:
             end = DONE  # what ends the run came after it
         for task in list(self.attempts):
             self.end_attempt(task, CANCELLED)
-        for entry in step.tasks.values():
+        for entry in list(step.tasks.values()):  # a thread may still add to them
             self.started(entry)
             show(entry.span, entry.end, details=self.telemetry.record_errors)
             entry.span.end(entry.end_ns)
@@ -373,7 +375,7 @@ class RunWatch:
     @harmless
     def begin_attempt(self, task: Task, variables: Variables) -> None:
         """An attempt starts, here; `variables` are those its node runs with."""
-        if not is_told(task):
+        if not is_told(task) or self.is_late(task):
             return
         entry = self.task_span(task)
         self.started(entry)
@@ -387,6 +389,11 @@ class RunWatch:
         )
         self.attempts[task] = AttemptSpan(span, entry)
         variables.run(contexts.attach, trace.set_span_in_context(span, entry.context))
+
+    def is_late(self, task: Task) -> bool:
+        """Whether a task's step is over: a thread that was given up goes on."""
+        state = self.req.state
+        return self.ended or state is None or state.step != task.origin.step
 
     @harmless
     def leave_attempt(self, task: Task, context: TaskContext) -> None:
@@ -416,6 +423,7 @@ class RunWatch:
             {**self.labels, TASK: task.name, **end.facts},
         )
 
+    @harmless
     def tell_error(self, span: Span, error: BaseException) -> None:
         if self.telemetry.record_errors:
             span.record_exception(error, escaped=True)
