@@ -193,6 +193,20 @@ def test_a_run_imports_nothing_of_it_when_it_is_off():
     assert "[]" == done.stdout.strip(), done.stderr
 
 
+ABSENT = """
+import sys
+sys.modules["opentelemetry"] = None
+import towpath.integrations.otel
+"""
+
+
+def test_who_has_not_installed_it_is_told_how():
+    done = subprocess.run(
+        [sys.executable, "-c", ABSENT], capture_output=True, text=True
+    )
+    assert "pip install 'towpath[otel]'" in done.stderr
+
+
 @pytest.mark.parametrize("colour", [Sync(), Loop()], ids=lambda colour: colour.name)
 def test_a_run_is_freed_when_it_is_over(told, colour):
     """By counting, as without telemetry: nothing of it waits for the collector.

@@ -14,19 +14,21 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
-try:
-    from opentelemetry import context, metrics, trace
-except ImportError as error:
-    raise ImportError(
-        "towpath.integrations.otel needs OpenTelemetry: pip install 'towpath[otel]'"
-    ) from error
-
 from towpath.call.scope import RunScope
-from towpath.integrations.otel.meters import Meters
-from towpath.integrations.otel.runs import RunWatch
-from towpath.integrations.otel.telemetry import Telemetry
+from towpath.errors import MissingExtraError
 from towpath.pregel.ports import OBSERVERS
 from towpath.version import __version__
+
+try:
+    from opentelemetry import context, metrics, trace
+
+    from towpath.integrations.otel.meters import Meters
+    from towpath.integrations.otel.runs import RunWatch
+    from towpath.integrations.otel.telemetry import Telemetry
+except ModuleNotFoundError as missing:
+    raise MissingExtraError(
+        f"`{missing.name}` is not installed", hint="pip install 'towpath[otel]'"
+    ) from missing
 
 __all__ = ["TowpathInstrumentor", "instrument", "uninstrument"]
 
