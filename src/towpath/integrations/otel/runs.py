@@ -66,6 +66,7 @@ from towpath.kernel.commands import (
     Recall,
     Record,
     Wait,
+    overheard,
 )
 from towpath.kernel.run import Outcome
 from towpath.kernel.settle import timeout_error
@@ -149,23 +150,12 @@ class RunWatch:
         """The same program, of which is told what passes."""
         self.begin(scope.base)
         try:
-            command = next(program)
-            while True:
-                self.before(command)
-                try:
-                    reply = yield command
-                except BaseException as error:
-                    command = program.throw(error)
-                else:
-                    self.after(command, reply)
-                    command = program.send(reply)
-        except StopIteration as stop:
-            self.finish(stop.value)
-            outcome: Outcome = stop.value
-            return outcome
+            outcome = yield from overheard(program, self.before, self.after)
         except BaseException as error:
             self.fail(error)
             raise
+        self.finish(outcome)
+        return outcome
 
     @harmless
     def begin(self, variables: Variables | None) -> None:
