@@ -2,15 +2,18 @@
 
 import asyncio
 import json
+from contextlib import aclosing
+from typing import TypedDict
 
 import pytest
 
 pytest.importorskip("langchain_core")
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 
+from towpath import START, StateGraph
 from towpath.checkpoint.memory import InMemorySaver
 from towpath.prebuilt import create_react_agent
 from towpath.testing.models import ScriptedChatModel, calling
@@ -55,14 +58,6 @@ def alook(told):
             return "found"
 
     return look
-
-
-TREE = [
-    "chat",
-    "execute_tool look",
-    "inside",
-    "chat",
-]
 
 
 def words(told):
@@ -184,6 +179,77 @@ def test_a_tool_that_asks_somebody_is_no_error(told, colour):
     span = told.span("execute_tool")
     assert "interrupt" == span.attributes["towpath.outcome"]
     assert "UNSET" == span.status.status_code.name
+
+
+class State(TypedDict, total=False):
+    log: list
+
+
+@pytest.mark.parametrize("stops", [False, True], ids=["to its end", "given up"])
+def test_a_stream_of_a_model_leaves_the_attempt_current(told, colour, stops):
+    model = ScriptedChatModel(script=["one two three"])
+
+    def node(state):
+        for _ in model.stream("hi"):
+            if stops:
+                break
+        with told.tracer.start_as_current_span("inside"):
+            return {"log": ["done"]}
+
+    async def anode(state):
+        async with aclosing(model.astream("hi")) as chunks:
+            async for _ in chunks:
+                if stops:
+                    break
+        with told.tracer.start_as_current_span("inside"):
+            return {"log": ["done"]}
+
+    builder = StateGraph(State)
+    builder.add_node("node", anode if colour.name == "async" else node)
+    builder.add_edge(START, "node")
+    colour.invoke(builder.compile(), {"log": []})
+    above = ["attempt node", "task node", "superstep"]
+    assert [["chat", *above], ["inside", *above]] == words(told)
+    assert "UNSET" == told.span("chat").status.status_code.name
+
+
+def test_what_a_model_does_hangs_under_its_call_and_calls_beside_each_other(
+    told, colour
+):
+    def answers(messages):
+        with told.tracer.start_as_current_span("inside"):
+            return "hi"
+
+    model = ScriptedChatModel(again=answers)
+
+    def node(state):
+        for _ in range(3):
+            model.invoke("hi")
+
+    async def anode(state):
+        for _ in range(3):
+            await model.ainvoke("hi")
+
+    builder = StateGraph(State)
+    builder.add_node("node", anode if colour.name == "async" else node)
+    builder.add_edge(START, "node")
+    colour.invoke(builder.compile(), {"log": []})
+    above = ["attempt node", "task node", "superstep"]
+    assert [["chat", *above], ["inside", "chat", *above]] * 3 == words(told)
+
+
+def test_two_chats_of_one_call_are_side_by_side(told):
+    model = ScriptedChatModel(again="hi")
+
+    def node(state):
+        model.generate([[HumanMessage("a")], [HumanMessage("b")]])
+
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    builder.compile().invoke({"log": []})
+    above = ["attempt node", "task node", "superstep"]
+    assert [["chat", *above], ["chat", *above]] == words(told)
 
 
 def test_models_outside_of_nodes_are_left_alone(told, look):

@@ -2,14 +2,19 @@
 
 langchain tells of them to a handler that stands in a context variable, which it
 is made to look at. The variable is set where nodes run, so that calls elsewhere
-are left alone. A call's span is the current one until the call ends, so that what
-an HTTP client tells of it, or the code of a tool opens, hangs under it.
+are left alone.
+
+A call's span is the current one until the call ends, so that what an HTTP client
+tells of it, or the code of a tool opens, hangs under it. Of the end of an async call
+langchain tells in another context, where the caller's cannot be set back. So what
+becomes current is a stand-in, which is the call's span while that goes on and from
+then on whatever was current before.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, Final
@@ -21,8 +26,7 @@ from langchain_core.outputs import LLMResult
 from langchain_core.tracers.context import register_configure_hook
 from opentelemetry import context as contexts
 from opentelemetry import trace
-from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanKind
+from opentelemetry.trace import NonRecordingSpan, Span, SpanKind
 
 from towpath.call.scope import TaskContext
 from towpath.context import current
@@ -86,12 +90,16 @@ USAGE: Final = (
 class CallSpan:
     """A call of a model or a tool that goes on."""
 
-    __slots__ = ("around", "began", "labels", "span")
+    __slots__ = ("around", "began", "labels", "over", "parent_run", "span")
 
-    def __init__(self, span: Span, around: Context, labels: dict[str, Any]) -> None:
+    def __init__(
+        self, span: Span, around: Span, labels: dict[str, Any], parent_run: UUID | None
+    ) -> None:
         self.span = span
         self.around = around
         self.labels = labels
+        self.parent_run = parent_run
+        self.over = False
         self.began = perf_counter()
 
 
@@ -128,7 +136,7 @@ class ModelSpans(BaseCallbackHandler):
         if self.telemetry.record_content:
             shown = [shown_message(each) for batch in messages for each in batch]
             facts[INPUT_MESSAGES] = as_json(shown)
-        self.begin(run_id, CHAT, facts, facts.get(REQUEST_MODEL, ""))
+        self.begin(run_id, CHAT, facts, told.get("parent_run_id"))
 
     @harmless
     def on_llm_start(
@@ -145,7 +153,7 @@ class ModelSpans(BaseCallbackHandler):
         facts = model_facts(metadata or {}, told.get("invocation_params") or {})
         if self.telemetry.record_content:
             facts[INPUT_MESSAGES] = as_json([shown_text("user", p) for p in prompts])
-        self.begin(run_id, TEXT_COMPLETION, facts, facts.get(REQUEST_MODEL, ""))
+        self.begin(run_id, TEXT_COMPLETION, facts, told.get("parent_run_id"))
 
     @harmless
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
@@ -190,7 +198,7 @@ class ModelSpans(BaseCallbackHandler):
             facts[TOOL_CALL_ID] = told["tool_call_id"]
         if self.telemetry.record_content:
             facts[TOOL_ARGUMENTS] = as_json(told.get("inputs") or input_str)
-        self.begin(run_id, EXECUTE_TOOL, facts, name)
+        self.begin(run_id, EXECUTE_TOOL, facts, told.get("parent_run_id"))
 
     @harmless
     def on_tool_end(self, output: Any, *, run_id: UUID, **_: Any) -> None:
@@ -208,7 +216,7 @@ class ModelSpans(BaseCallbackHandler):
     # -- both -----------------------------------------------------------------
 
     def begin(
-        self, run_id: UUID, operation: str, facts: dict[str, Any], name: str
+        self, run_id: UUID, operation: str, facts: dict[str, Any], parent: UUID | None
     ) -> None:
         """Open a span and make it the current one of whoever makes the call."""
         labels = {OPERATION: operation}
@@ -216,32 +224,76 @@ class ModelSpans(BaseCallbackHandler):
         task = current.get()
         if isinstance(task, TaskContext) and task.scope.req.thread_id is not None:
             facts[CONVERSATION] = task.scope.req.thread_id
-        around = contexts.get_current()
+        around = around_call(operation, parent)
+        context = trace.set_span_in_context(around)
+        name = facts.get(REQUEST_MODEL) or facts.get(TOOL_NAME) or ""
         span = self.telemetry.tracer.start_span(
             f"{operation} {name}".rstrip(),
-            around,
+            context,
             SpanKind.INTERNAL if operation == EXECUTE_TOOL else SpanKind.CLIENT,
             {OPERATION: operation, **facts},
         )
-        self.calls[run_id] = CallSpan(span, around, labels)
-        contexts.attach(trace.set_span_in_context(span, around))
+        call = self.calls[run_id] = CallSpan(span, around, labels, parent)
+        contexts.attach(trace.set_span_in_context(StandIn(call), context))
 
     @harmless
     def end(self, run_id: UUID, end: End) -> None:
-        """Close a span, and have what was current before be so again."""
+        """Close a span; what was current before is so again."""
         call = self.calls.pop(run_id, None)
         if call is None:
             return
-        # The context of a stream may be another one by now, which is left alone.
-        if trace.get_current_span() is call.span:
-            contexts.attach(call.around)
         if end.error is not None and self.telemetry.record_errors:
             call.span.record_exception(end.error, escaped=True)
         show(call.span, end, details=self.telemetry.record_errors)
+        call.over = True
         call.span.end()
         if call.labels[OPERATION] != EXECUTE_TOOL:
             labels = {**call.labels, **end.facts}
             self.telemetry.meters.operations.record(perf_counter() - call.began, labels)
+
+
+class StandIn(NonRecordingSpan):
+    """A call's span while that goes on; then the one around it."""
+
+    def __init__(self, call: CallSpan) -> None:
+        self.call = call
+
+    @property
+    def now(self) -> Span:
+        return self.call.around if self.call.over else self.call.span
+
+
+def forwarding(name: str) -> Callable[..., Any]:
+    """A method of a stand-in: that of the span it stands for now."""
+
+    def method(self: StandIn, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.now, name)(*args, **kwargs)
+
+    return method
+
+
+for _name in (
+    *("get_span_context", "is_recording", "end", "update_name"),
+    *("set_attribute", "set_attributes", "set_status"),
+    *("add_event", "add_link", "record_exception"),
+):
+    setattr(StandIn, _name, forwarding(_name))
+
+
+def around_call(operation: str, parent: UUID | None) -> Span:
+    """The span that a call hangs under.
+
+    The prompts of one call are told of one by one: a model whose run has the same
+    parent is beside this one, not around it.
+    """
+    span = trace.get_current_span()
+    while isinstance(span, StandIn):
+        call = span.call
+        models = EXECUTE_TOOL not in (operation, call.labels[OPERATION])
+        if not call.over and not (models and call.parent_run == parent):
+            break
+        span = call.around
+    return span
 
 
 def model_facts(told: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
