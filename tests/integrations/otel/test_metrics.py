@@ -9,6 +9,7 @@ import pytest
 from towpath import START, Command, Send, StateGraph, interrupt
 from towpath.checkpoint.memory import InMemorySaver
 from towpath.checkpoint.sqlite import SqliteSaver
+from towpath.func import entrypoint, task
 
 THREAD = {"configurable": {"thread_id": "1"}}
 
@@ -144,5 +145,67 @@ def test_a_question_beside_a_failure_waits_too(told):
     graph = builder.compile(checkpointer=InMemorySaver())
     with pytest.raises(ValueError, match="bad"):
         graph.invoke({"log": []}, THREAD)
+    assert 1 == len(graph.get_state(THREAD).interrupts)
+    assert 1 == told.total("towpath.interrupt.open")
+
+
+def test_a_question_is_answered_though_the_run_fails_later(told, colour):
+    def asks(state):
+        return {"log": [interrupt("?")]}
+
+    def fails(state):
+        raise ValueError("bad")
+
+    builder = StateGraph(State)
+    builder.add_node("asks", colour.node(asks))
+    builder.add_node("fails", colour.node(fails))
+    builder.add_edge(START, "asks")
+    builder.add_edge("asks", "fails")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    colour.invoke(graph, {"log": []}, THREAD)
+    assert 1 == told.total("towpath.interrupt.open")
+    with pytest.raises(ValueError, match="bad"):
+        colour.invoke(graph, Command(resume="yes"), THREAD)
+    assert 0 == told.total("towpath.interrupt.open")
+
+
+def test_a_task_that_asks_again_waits_for_one_answer(told, colour):
+    def asks(state):
+        return {"log": [interrupt("first?"), interrupt("second?")]}
+
+    graph = build(colour.node(asks), checkpointer=InMemorySaver())
+    colour.invoke(graph, {"log": []}, THREAD)
+    assert 1 == told.total("towpath.interrupt.open")
+    colour.invoke(graph, Command(resume=1), THREAD)
+    assert 1 == told.total("towpath.interrupt.open")
+    colour.invoke(graph, Command(resume=2), THREAD)
+    assert 0 == told.total("towpath.interrupt.open")
+
+
+def test_a_question_of_a_called_task_is_counted_once(told):
+    @task
+    def inner(x):
+        return interrupt("?")
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(x):
+        return inner(x).result()
+
+    flow.invoke(1, THREAD)
+    assert 1 == told.total("towpath.interrupt.open")
+    assert "yes" == flow.invoke(Command(resume="yes"), THREAD)
+    assert 0 == told.total("towpath.interrupt.open")
+
+
+def test_a_question_asked_again_on_another_branch_is_the_one_that_waits(told):
+    def asks(state):
+        return {"log": [interrupt("?")]}
+
+    graph = build(asks, checkpointer=InMemorySaver())
+    graph.invoke({"log": []}, THREAD)
+    before = graph.get_state(THREAD).config
+    graph.invoke(Command(resume="yes"), THREAD)
+    assert 0 == told.total("towpath.interrupt.open")
+    graph.invoke(None, before)
     assert 1 == len(graph.get_state(THREAD).interrupts)
     assert 1 == told.total("towpath.interrupt.open")

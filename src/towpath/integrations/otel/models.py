@@ -243,7 +243,7 @@ class ModelSpans(BaseCallbackHandler):
         if call is None:
             return
         if end.error is not None and self.telemetry.record_errors:
-            call.span.record_exception(end.error, escaped=True)
+            call.span.record_exception(end.error)
         show(call.span, end, details=self.telemetry.record_errors)
         call.over = True
         call.span.end()

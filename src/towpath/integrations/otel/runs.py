@@ -11,8 +11,9 @@ nothing becomes current in the code of whoever calls the graph.
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Collection, Generator, Mapping, Sequence
 from contextvars import Context as Variables
+from itertools import chain
 from time import perf_counter, time_ns
 from typing import Any, Final
 
@@ -137,10 +138,10 @@ class RunWatch:
         self.commits: list[Commit] = []
         self.stopped: BaseException | None = None
         self.ended = False
-        self.open: frozenset[str] = frozenset()
-        """The questions that were open when the run began."""
-        self.asked: set[str] = set()
-        """Those that tasks of this run were parked on."""
+        self.open: Mapping[str, Collection[str]] = {}
+        """The questions that tasks of the thread wait for: their ids, by task id."""
+        self.begun = self.copied = False
+        """Whether a checkpoint was read; whether it is that of a copied thread."""
         self.shown: set[int] = set()
         """The ids of errors that an attempt has shown."""
 
@@ -205,7 +206,9 @@ class RunWatch:
         """A command was obeyed."""
         if isinstance(command, Launch | Wait):
             for event in reply:
-                if isinstance(event, Expired):
+                if isinstance(event, Task):
+                    self.returned(event)
+                elif isinstance(event, Expired):
                     self.expired(event)
                 elif isinstance(event, Cancelled):
                     self.stopped = event.error
@@ -214,6 +217,7 @@ class RunWatch:
         elif isinstance(command, Fetch):
             self.fetched(reply)
         elif isinstance(command, Fork):
+            self.copied = True
             self.span.set_attribute(CONVERSATION, reply)
 
     def stored(self, command: Any) -> None:
@@ -227,6 +231,8 @@ class RunWatch:
             work = Commit(self.telemetry, command, around, self.labels)
             self.commits = [each for each in self.commits if not each.over]
             self.commits.append(work)
+            if command.metadata["source"] != "loop":
+                self.now_open({})  # what waited on the thread is given up
         command.saver = ToldSaver(command.saver, work)
 
     def fetched(self, saved: Any) -> None:
@@ -234,9 +240,11 @@ class RunWatch:
         req = self.req
         if saved is None or req.nested:
             return
-        asked = open_questions(by_task(saved.pending_writes or ()))
-        self.open = frozenset(q.id for several in asked.values() for q in several)
-        if not (req.input is None or isinstance(req.input, Command)):
+        if not self.copied:
+            asked = open_questions(by_task(saved.pending_writes or ()))
+            self.open = {task: ids_of(several) for task, several in asked.items()}
+        again, self.begun = self.begun, True
+        if again or not (req.input is None or isinstance(req.input, Command)):
             return
         parked = trace.get_current_span(W3C.extract(saved.metadata, context=Context()))
         if parked.get_span_context().is_valid:
@@ -250,10 +258,8 @@ class RunWatch:
         self.tell_questions(self.span, asked)
         if self.telemetry.record_content:
             self.span.set_attribute(OUTPUT, text(outcome.value))
-        self.over(End(outcome.status), len({q.id for q in asked} - self.open))
-        if self.counts:
-            answered = len(self.open - {question.id for question in asked})
-            self.telemetry.meters.waiting.add(-answered, self.labels)
+        self.now_open({"": ids_of(asked)})
+        self.over(End(outcome.status))
 
     @harmless
     def fail(self, error: BaseException) -> None:
@@ -262,9 +268,9 @@ class RunWatch:
         self.step_over(end)
         if end.error is not None and id(end.error) not in self.shown:
             self.tell_error(self.span, end.error)
-        self.over(end, len(self.asked - self.open))
+        self.over(end)
 
-    def over(self, end: End, asked: int) -> None:
+    def over(self, end: End) -> None:
         """End the run's span, and what was left of it."""
         self.ended = True
         meters = self.telemetry.meters
@@ -274,13 +280,22 @@ class RunWatch:
         self.span.end()
         meters.active.add(-1, self.labels)
         meters.runs.record(perf_counter() - self.began, {**self.labels, **end.facts})
-        if self.counts:
-            meters.waiting.add(asked, self.labels)
 
-    @property
-    def counts(self) -> bool:
-        """Whether questions of this run can be answered later, and are its own."""
-        return self.req.saver is not None and not self.req.nested
+    # -- questions ------------------------------------------------------------
+
+    def returned(self, task: Task) -> None:
+        """A task came back: it has its answers, or waits for others."""
+        if task.halted or (task.error is None and task.id in self.open):
+            self.now_open({**self.open, task.id: ids_of(task.interrupts)})
+
+    def now_open(self, asked: Mapping[str, Collection[str]]) -> None:
+        """Count how many questions more wait now; a task's are its parent's, too."""
+        if self.req.saver is None or self.req.nested:
+            return  # nobody can answer them, or they are those of the run around
+        before, self.open = set(chain(*self.open.values())), asked
+        more = len(set(chain(*asked.values()))) - len(before)
+        if more:
+            self.telemetry.meters.waiting.add(more, self.labels)
 
     # -- supersteps -----------------------------------------------------------
 
@@ -303,6 +318,7 @@ class RunWatch:
             return
         if state is not None and state.step != step.number:
             end = DONE  # what ends the run came after it
+            self.now_open({})
         for task in list(self.attempts):
             self.end_attempt(task, CANCELLED)
         for entry in list(step.tasks.values()):  # a thread may still add to them
@@ -393,7 +409,6 @@ class RunWatch:
             return
         if task.halted:
             self.tell_questions(attempt.span, task.interrupts)
-            self.asked.update(question.id for question in task.interrupts)
         elif self.telemetry.record_content and task.error is None:
             attempt.span.set_attribute(OUTPUT, text(context.output))
         self.end_attempt(task, task_end(task))
@@ -416,7 +431,7 @@ class RunWatch:
     @harmless
     def tell_error(self, span: Span, error: BaseException) -> None:
         if self.telemetry.record_errors:
-            span.record_exception(error, escaped=True)
+            span.record_exception(error)
 
     def tell_questions(self, span: Span, asked: Sequence[Interrupt[Any]]) -> None:
         """Tell which answers something waits for; what is asked only if it may be."""
@@ -477,6 +492,10 @@ def hear_models(telemetry: Telemetry, variables: Variables) -> None:
         telemetry.models = ModelSpans(telemetry)
     if telemetry.models is not None:
         variables.run(telemetry.models.listen)
+
+
+def ids_of(asked: Sequence[Interrupt[Any]]) -> frozenset[str]:
+    return frozenset(question.id for question in asked)
 
 
 def is_told(task: Task) -> bool:
