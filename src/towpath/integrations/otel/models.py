@@ -30,7 +30,7 @@ from opentelemetry.trace import NonRecordingSpan, Span, SpanKind
 
 from towpath.call.scope import TaskContext
 from towpath.context import current
-from towpath.integrations.otel.ends import End, ending, show, text
+from towpath.integrations.otel.ends import DONE, End, ending, show, text
 from towpath.integrations.otel.guard import harmless
 from towpath.integrations.otel.names import (
     CACHE_CREATION_TOKENS,
@@ -173,7 +173,7 @@ class ModelSpans(BaseCallbackHandler):
         if self.telemetry.record_content:
             shown = [shown_message(message) for message in messages]
             call.span.set_attribute(OUTPUT_MESSAGES, as_json(shown))
-        self.end(run_id, End("done"))
+        self.end(run_id, DONE)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """End the span of a model's call that failed."""
@@ -207,7 +207,7 @@ class ModelSpans(BaseCallbackHandler):
         if call is not None and self.telemetry.record_content:
             shown = getattr(output, "content", output)
             call.span.set_attribute(TOOL_RESULT, text(shown))
-        self.end(run_id, End("done"))
+        self.end(run_id, DONE)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """End the span of a tool's call that failed, or that asks somebody."""
