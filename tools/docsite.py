@@ -24,6 +24,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 DOCS: Final = ROOT / "docs"
 ELSEWHERE: Final = "elsewhere"
 """The folder of the site for files from outside of `docs`."""
+UNSOUGHT: Final = "---\nsearch:\n  exclude: true\n---\n"
+"""What keeps a page out of the search."""
 LINK: Final = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>(?!\w+:|#)[^)\s]+)\)")
 FENCED: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LIST: Final = re.compile(r"^<!-- list: (\w+) -->$", re.MULTILINE)
@@ -31,7 +33,7 @@ DRAW: Final = re.compile(r"^<!-- draw: .*? -->\n", re.MULTILINE | re.DOTALL)
 FILE: Final = re.compile(
     r'^```python title="(?P<name>[^"]+)"\n(?P<code>.*?)^```$', re.MULTILINE | re.DOTALL
 )
-RAISES: Final = re.compile(r"^(```python) raises$", re.MULTILINE)
+WORDS: Final = re.compile(r"^(```python) (?:raises|needs=.*)$", re.MULTILINE)
 
 
 def on_config(config: Any) -> Any:
@@ -92,10 +94,10 @@ def as_page(target: Path) -> str:
     """Return the text of a page that shows a file."""
     text = target.read_text("utf-8")
     if target.suffix == ".md":
-        return text
+        return UNSOUGHT + text
     name = target.relative_to(ROOT).as_posix()
     language = {".py": "python", ".toml": "toml"}.get(target.suffix, "text")
-    return f"# {name}\n\n````{language}\n{text}````\n"
+    return f"{UNSOUGHT}# {name}\n\n````{language}\n{text}````\n"
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
@@ -104,7 +106,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     origin = DOCS / uri
     if uri.startswith(f"{ELSEWHERE}/"):
         origin = ROOT / uri.removeprefix(f"{ELSEWHERE}/")
-    markdown = RAISES.sub(r"\1", DRAW.sub("", markdown))
+    markdown = WORDS.sub(r"\1", DRAW.sub("", markdown))
     markdown = with_news(markdown, origin)
     markdown = LIST.sub(lambda found: LISTS[found[1]](), markdown)
     return LINK.sub(lambda link: relinked(link, origin, uri), markdown)

@@ -7,6 +7,7 @@ A page is played from top to bottom, in a folder of its own:
 
 * "python" runs. All blocks of a page share one module.
 * "python raises" must raise an error of Towpath's.
+* 'python needs="starlette"' runs where that can be imported.
 * 'python title="walk.py"' becomes that file, and so does any other language.
 * "console" has its commands, the lines after "$", run, and what they print compared;
   "..." stands for anything.
@@ -32,6 +33,7 @@ import tempfile
 import types
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,6 +77,7 @@ class Piece:
     language: str
     code: str
     title: str = ""
+    needs: str = ""
     flags: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
@@ -107,6 +110,7 @@ def pieces(page: Path) -> Iterator[Piece]:
             match["language"],
             match["code"],
             options.get("title", ""),
+            options.get("needs", ""),
             frozenset(flags),
         )
 
@@ -136,6 +140,8 @@ class Stage:
         """
         show_source(page)
         for piece in pieces(page):
+            if piece.needs and find_spec(piece.needs) is None:
+                continue
             if piece.title and piece.language != "draw":
                 Path(piece.title).write_text(piece.code, "utf-8")
             elif piece.language == "draw":
@@ -205,7 +211,7 @@ def matches(expected: str, shown: str) -> bool:
 def obey(line: str) -> str:
     """Run a line as a shell would, and return all that it printed."""
     line, _, echo = line.partition("; ")
-    words = shlex.split(line)
+    words = shlex.split(os.path.expandvars(line))
     if words[0] == "cd":
         os.chdir(words[1])
         return ""
@@ -262,7 +268,7 @@ def sketch(title: str, *lines: str, **words: str) -> Any:
         ends, _, label = line.partition(": ")
         source, target = ends.split(" -> ")
         for name in (source, target):
-            status, colon, note = words.get(name.replace(" ", "_"), "").partition(": ")
+            status, colon, note = words.get(re.sub(r"\W", "_", name), "").partition(": ")
             notes = (note if colon else status,) if note or not colon else ()
             ran = Ran(next(one for one in WORDS if one == status)) if colon else None
             figures.setdefault(name, Figure(name, name, notes=notes, ran=ran))
