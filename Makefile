@@ -65,10 +65,10 @@ types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
 docs: $(VENV)/.docs ## build the documentation site, into site/
-	$(BIN)/mkdocs build --quiet --strict $(ARGS)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict $(ARGS)
 
 docs-serve: $(VENV)/.docs ## show the documentation site while it is written
-	$(BIN)/mkdocs serve $(ARGS)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve $(ARGS)
 
 docs-test: $(VENV)/.dev ## run every example of the README and the pages
 	$(BIN)/python -m pytest -q tests/guards/test_docs.py $(ARGS)

@@ -191,7 +191,8 @@ def options(command: Any, context: Any) -> str:
     records = (param.get_help_record(context) for param in command.get_params(context))
     for names, told in filter(None, records):
         words = " ".join(told.split()).replace("|", "\\|")
-        rows.append(f"| `{names}` | {words} |")
+        if words:
+            rows.append(f"| `{names}` | {words} |")
     return "\n".join(rows)
 
 

@@ -41,9 +41,13 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 DOCS: Final = ROOT / "docs"
 STORIES: Final = ("tutorial",)
 
+PROGRAMS: Final = {
+    "from-langgraph.md": "each is a program of its own, which tests/compat runs",
+    "remote.md": "asks a server",
+}
+"""Pages with blocks in "py", and why they are not played."""
 NOT_RUN: Final = {
-    "py": "programs of their own: tests/compat runs those of from-langgraph.md,"
-    " and remote.md's asks a server",
+    "py": "Python that only the pages in `PROGRAMS` may have",
     "sh": "installs, asks at a terminal, or calls a target of make that CI runs",
     "text": "what a program shows, or a dialogue at a terminal",
     "toml": "settings, read by tests/cli/test_project.py in the same form",
@@ -268,7 +272,9 @@ def sketch(title: str, *lines: str, **words: str) -> Any:
         ends, _, label = line.partition(": ")
         source, target = ends.split(" -> ")
         for name in (source, target):
-            status, colon, note = words.get(re.sub(r"\W", "_", name), "").partition(": ")
+            status, colon, note = words.get(re.sub(r"\W", "_", name), "").partition(
+                ": "
+            )
             notes = (note if colon else status,) if note or not colon else ()
             ran = Ran(next(one for one in WORDS if one == status)) if colon else None
             figures.setdefault(name, Figure(name, name, notes=notes, ran=ran))

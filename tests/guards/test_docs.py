@@ -70,6 +70,34 @@ def test_all_that_can_be_run_is(page):
         known = {"python", "console", "draw", *pages.NOT_RUN}
         assert piece.language in known, f"{piece}: is it run? why not?"
         assert piece.flags <= {"raises"}, piece
+        assert piece.language != "py" or page.name in pages.PROGRAMS, piece
+
+
+def test_what_is_imported_on_pages_is_in_the_reference():
+    listed = re.findall(
+        r"^::: (towpath[\w.]*)$",
+        "\n".join(
+            page.read_text("utf-8") for page in (DOCS / "reference").glob("*.md")
+        ),
+        re.M,
+    )
+    for page in ALL:
+        text = "\n".join(piece.code for piece in pages.pieces(page))
+        for module in re.findall(r"^\s*from (towpath\.[\w.]+) import", text, re.M):
+            assert any(
+                f"{one}.".startswith(f"{module}.") or f"{module}.".startswith(f"{one}.")
+                for one in listed
+            ), f"{page.name} imports from {module}"
+
+
+def test_every_guarantee_names_the_tests_that_prove_it():
+    rows = re.findall(r"^\| .*\|$", (DOCS / "guarantees.md").read_text("utf-8"), re.M)
+    proven = [row for row in rows if not row.startswith("| we guarantee")]
+    assert len(proven) > 20
+    for row in proven:
+        files = re.findall(r"\]\(\.\./(tests/[\w/]+\.py)\)", row.rpartition(" | ")[2])
+        assert files, row
+        assert all("def test_" in (ROOT / file).read_text("utf-8") for file in files)
 
 
 def test_every_error_code_has_a_page():
