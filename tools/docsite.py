@@ -58,7 +58,7 @@ def leaves(nav: Any) -> Iterator[str]:
 
 def on_files(files: Files, config: Any) -> Files:
     """Add pages for the files outside of `docs` that pages link to."""
-    waiting = [Path(file.abs_src_path) for file in files.documentation_pages()]
+    waiting = [Path(str(file.abs_src_path)) for file in files.documentation_pages()]
     seen: set[Path] = set()
     while waiting:
         page = waiting.pop()
