@@ -307,7 +307,7 @@ class Pregel(
         iterator stops the run.
 
         Raises:
-            Exception: as `invoke`, from the iterator.
+            As `invoke`, from the iterator.
         """
         options = Options(
             context, stream_mode, print_mode, output_keys, interrupt_before,

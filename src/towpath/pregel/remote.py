@@ -206,7 +206,7 @@ class RemoteGraph(BatchVerbs, ChainVerbs, PregelProtocol[Any, Any, Any, Any]):
         The keywords are those of `stream`, except the mode.
 
         Raises:
-            Exception: as `stream`.
+            As `stream`.
         """
         last = None
         for state in self.stream(
