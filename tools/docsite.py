@@ -6,14 +6,16 @@ Pages are written so that they read well as files, in an editor or on GitHub. He
 * pages that mkdocs.yml does not name are put under "More";
 * what is meant for tools/pages.py is taken away;
 * of a file that a page shows again, in another version, the new lines are marked;
-* `<!-- list: errors -->` is replaced by that list, and so are `commands` and `rules`.
+* `<!-- list: errors -->` is replaced by that list, and so are others of `LISTS`.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from os.path import relpath
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +35,7 @@ DRAW: Final = re.compile(r"^<!-- draw: .*? -->\n", re.MULTILINE | re.DOTALL)
 FILE: Final = re.compile(
     r'^```python title="(?P<name>[^"]+)"\n(?P<code>.*?)^```$', re.MULTILINE | re.DOTALL
 )
-WORDS: Final = re.compile(r"^(```python) (?:raises|needs=.*)$", re.MULTILINE)
+WORDS: Final = re.compile(r"^(```\w+) (?:raises|needs=.*|of=.*)$", re.MULTILINE)
 
 
 def on_config(config: Any) -> Any:
@@ -207,4 +209,39 @@ def rules() -> str:
     return "\n".join(rows)
 
 
-LISTS: Final = {"errors": errors, "commands": commands, "rules": rules}
+def switches() -> str:
+    """List the fields of `Semantics`, with both presets and the reason of each."""
+    from towpath.semantics import LANGGRAPH, NATIVE
+
+    rows = ["| field | `NATIVE` | `LANGGRAPH` | why |", "|---|---|---|---|"]
+    body = class_body(ROOT / "src/towpath/semantics.py", "Semantics")
+    for field, reason in pairwise(body):
+        match field, reason:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(told))),
+            ):
+                values = (repr(getattr(one, name)) for one in (NATIVE, LANGGRAPH))
+                shown = " | ".join(f"`{value}`" for value in values)
+                rows.append(f"| `{name}` | {shown} | {named(told)} |")
+    return "\n".join(rows)
+
+
+def named(told: str) -> str:
+    """Return a docstring in one line, with LangGraph by its name."""
+    return re.sub(r"\b[Tt]he peer\b", "LangGraph", " ".join(told.split()))
+
+
+def class_body(file: Path, name: str) -> list[ast.stmt]:
+    """Return the statements of a class."""
+    tree = ast.parse(file.read_text("utf-8"))
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    return next(node.body for node in classes if node.name == name)
+
+
+LISTS: Final = {
+    "errors": errors,
+    "commands": commands,
+    "rules": rules,
+    "switches": switches,
+}

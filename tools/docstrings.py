@@ -11,17 +11,19 @@ from typing import Any, Final
 import griffe
 
 DOCTEST: Final = re.compile(r"^>>> .*\n?(?:^(?!\s*$).*\n?)*", re.MULTILINE)
+PEER: Final = re.compile(r"\b[Tt]he peer\b")
 RAISES: Final = re.compile(r"^(Raises:\n +)As (?=`)", re.MULTILINE)
 
 
 class Docstrings(griffe.Extension):
-    """Put a fence around doctests, and a class before "As `invoke`"."""
+    """Fence doctests, name the peer, put a class before "As `invoke`"."""
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the docstring of whatever has one."""
         if obj.docstring is not None and "```" not in obj.docstring.value:
             fenced = DOCTEST.sub(as_block, obj.docstring.value)
-            obj.docstring.value = RAISES.sub(r"\1Exception: as ", fenced)
+            named = PEER.sub("LangGraph", fenced)
+            obj.docstring.value = RAISES.sub(r"\1Exception: as ", named)
 
 
 def as_block(found: re.Match[str]) -> str:

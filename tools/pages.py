@@ -11,6 +11,8 @@ A page is played from top to bottom, in a folder of its own:
 * 'python title="walk.py"' becomes that file, and so does any other language.
 * "console" has its commands, the lines after "$", run, and what they print compared;
   "..." stands for anything.
+* 'text of="picture.text"' must be what that expression is.
+* "toml" is parsed.
 * A comment `draw: EXPRESSION` before an image is the `Picture` in the image's file.
 
 The pages of a folder in `STORIES` are played one after the other as one page is:
@@ -30,6 +32,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import tomllib
 import types
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -50,7 +53,6 @@ NOT_RUN: Final = {
     "py": "Python that only the pages in `PROGRAMS` may have",
     "sh": "installs, asks at a terminal, or calls a target of make that CI runs",
     "text": "what a program shows, or a dialogue at a terminal",
-    "toml": "settings, read by tests/cli/test_project.py in the same form",
     "yaml": "settings of other programs",
     "ini": "settings of other programs",
     "sql": "for a database's own shell",
@@ -82,6 +84,7 @@ class Piece:
     code: str
     title: str = ""
     needs: str = ""
+    of: str = ""
     flags: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
@@ -115,6 +118,7 @@ def pieces(page: Path) -> Iterator[Piece]:
             match["code"],
             options.get("title", ""),
             options.get("needs", ""),
+            options.get("of", ""),
             frozenset(flags),
         )
 
@@ -144,35 +148,39 @@ class Stage:
         """
         show_source(page)
         for piece in pieces(page):
-            if piece.needs and find_spec(piece.needs) is None:
-                continue
-            if piece.title and piece.language != "draw":
-                Path(piece.title).write_text(piece.code, "utf-8")
-            elif piece.language == "draw":
-                yield (page.parent / piece.title).resolve(), self.drawing(piece)
-            elif piece.language == "python" and "raises" in piece.flags:
-                self.fail(piece)
-            elif piece.language == "python":
-                self.run(piece)
-            elif piece.language == "console":
-                for line, expected in commands(piece):
-                    shown = obey(line)
-                    assert matches(expected, shown), f"{piece}: $ {line}\n{shown}"
+            if piece.language == "draw":
+                svg = self.value(piece.code).svg
+                yield (page.parent / piece.title).resolve(), f"{svg}\n"
+            elif not piece.needs or find_spec(piece.needs):
+                self.follow(piece)
+
+    def follow(self, piece: Piece) -> None:
+        """Do what a block is for."""
+        if piece.title:
+            Path(piece.title).write_text(piece.code, "utf-8")
+        elif piece.of:
+            now = str(self.value(piece.of))
+            assert stripped(piece.code) == stripped(now), f"{piece}: {now}"
+        elif piece.language == "toml":
+            tomllib.loads(piece.code)
+        elif piece.language == "python" and "raises" in piece.flags:
+            self.fail(piece)
+        elif piece.language == "python":
+            self.run(piece)
+        elif piece.language == "console":
+            for line, expected in commands(piece):
+                shown = obey(line)
+                assert matches(expected, shown), f"{piece}: $ {line}\n{shown}"
 
     def run(self, piece: Piece) -> None:
         # Examples are programs of their own: none of this file's future imports.
         code = compile(piece.numbered, str(piece.page), "exec", dont_inherit=True)
         exec(code, vars(self.module))  # noqa: S102
 
-    def drawing(self, piece: Piece) -> str:
-        names = {
-            **vars(self.module),
-            "load": load,
-            "sketch": sketch,
-            "drawn_run": drawn_run,
-        }
-        svg: str = eval(piece.code.strip(), names).svg  # noqa: S307
-        return svg + "\n"
+    def value(self, expression: str) -> Any:
+        """Evaluate with what the page has defined, and what draws pictures."""
+        drawing = {"load": load, "sketch": sketch, "drawn_run": drawn_run}
+        return eval(expression.strip(), {**vars(self.module), **drawing})  # noqa: S307
 
     def fail(self, piece: Piece) -> None:
         from towpath.errors import TowpathError
@@ -210,6 +218,11 @@ def commands(piece: Piece) -> Iterator[tuple[str, str]]:
 def matches(expected: str, shown: str) -> bool:
     """Say whether a command printed what a page says."""
     return doctest.OutputChecker().check_output(expected, shown, COMPARED)
+
+
+def stripped(text: str) -> list[str]:
+    """Return lines without the spaces that editors take away."""
+    return [line.rstrip() for line in text.strip("\n").splitlines()]
 
 
 def obey(line: str) -> str:

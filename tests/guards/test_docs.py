@@ -67,7 +67,7 @@ def test_all_that_can_be_run_is(page):
     text = page.read_text("utf-8")
     assert [] == re.findall(r"^[ \t]+```.*", text, re.M), "not found by tools/pages.py"
     for piece in pages.pieces(page):
-        known = {"python", "console", "draw", *pages.NOT_RUN}
+        known = {"python", "console", "draw", "toml", *pages.NOT_RUN}
         assert piece.language in known, f"{piece}: is it run? why not?"
         assert piece.flags <= {"raises"}, piece
         assert piece.language != "py" or page.name in pages.PROGRAMS, piece
