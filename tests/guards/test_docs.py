@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import towpath
+from towpath.cli.app import program
 from towpath.errors import CODES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,6 +72,22 @@ def test_all_that_can_be_run_is(page):
         assert piece.language in known, f"{piece}: is it run? why not?"
         assert piece.flags <= {"raises"}, piece
         assert piece.language != "py" or page.name in pages.PROGRAMS, piece
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_that_are_not_run_are_there_with_their_options(page):
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    for piece in pages.pieces(page):
+        if piece.language not in ("sh", "text", "console"):
+            continue
+        lines = piece.code.replace("\\\n", " ")
+        for name, rest in re.findall(r"^(?:\$ )?towpath (\w+)(.*)", lines, re.M):
+            assert name in program.commands, piece
+            known = {word for one in program.commands[name].params for word in one.opts}
+            used = set(re.findall(r"(?<!\S)--[a-z-]+", rest.partition("#")[0]))
+            assert used <= known | {"--help"}, f"{piece}: {name} {used - known}"
+        for target in re.findall(r"^(?:\$ )?make ([a-z-]+)", lines, re.M):
+            assert target in targets, f"{piece}: make {target}"
 
 
 def test_what_is_imported_on_pages_is_in_the_reference():
