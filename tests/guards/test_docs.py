@@ -151,6 +151,16 @@ def test_links_between_documents_lead_somewhere():
             assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
 
 
+def test_the_site_loads_nothing_from_elsewhere():
+    settings = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert "  font: false\n" in settings
+    assert "http" not in settings
+    for page in DOCS.rglob("*.md"):
+        for language in ("mermaid", "math"):
+            assert f"```{language}" not in page.read_text("utf-8"), page
+        assert not re.search(r"!\[[^\]]*\]\(https?:", page.read_text("utf-8")), page
+
+
 def test_no_picture_is_left_over():
     shown = "\n".join(page.read_text("utf-8") for page in ALL)
     for file in DOCS.rglob("*.svg"):
