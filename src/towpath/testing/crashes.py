@@ -107,17 +107,27 @@ class Watch:
         self.dead = False
 
     def over(self, driver: Any, program: Program[Any]) -> Program[Any]:
-        """Hand a program's commands on, until the process dies."""
+        """Hand a program's commands on, until the process dies.
+
+        Tasks come back one by one: what ends together would be stored together,
+        and the process could not die in between.
+        """
         calls: list[Child] = []
+        early: list[Any] = []
         try:
             command = next(program)
             while True:
                 self.before(command)
                 try:
-                    reply = yield command
+                    known = early and isinstance(command, Wait)
+                    reply = () if known else (yield command)
                 except BaseException as error:
                     command = program.throw(error)
                 else:
+                    if isinstance(command, Launch | Wait):
+                        early += reply
+                        reply = tuple(early[:1])
+                        del early[:1]
                     self.after(command, reply)
                     calls.extend(called(command, reply))
                     command = program.send(reply)
