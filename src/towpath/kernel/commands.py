@@ -75,13 +75,15 @@ class Persist:
 
 @dataclass(slots=True)
 class Record:
-    """Store the writes of one task under the checkpoint it was planned on."""
+    """Store the writes of tasks under the checkpoint they were planned on.
+
+    Of several at once only where the saver can stage them, which makes them one
+    transaction.
+    """
 
     saver: Any
     config: Config
-    task_id: str
-    path: str
-    writes: Sequence[Write]
+    tasks: LateWrites
     how: Literal["wait", "behind"]
     lease: Any = None
 
