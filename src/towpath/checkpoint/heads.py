@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.base.saver import Written
-from towpath.checkpoint.changes import SAME, Differ, Link, Reader, Trace
+from towpath.checkpoint.changes import SAME, Differ, Trace
 from towpath.checkpoint.record import Cell
 
 _HEADS_MAX: Final = 4096
@@ -95,16 +95,3 @@ def changed_in_place(
     channels = [channel for channel in head.traces if channel in values]
     cells = encode_values(differ, head, values, channels, None)
     return {channel: cell for channel, cell in cells.items() if cell != SAME}
-
-
-def read_traced(
-    reader: Reader, links: Mapping[str, Link]
-) -> tuple[dict[str, Any], dict[str, Trace]]:
-    """Restore values, and the traces with which to tell what changes in them."""
-    values: dict[str, Any] = {}
-    traces: dict[str, Trace] = {}
-    for channel, link in links.items():
-        values[channel], trace = reader.traced(link)
-        if trace is not None:
-            traces[channel] = trace
-    return values, traces

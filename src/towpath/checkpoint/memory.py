@@ -54,11 +54,8 @@ from towpath.checkpoint.base.saver import (
     check_limit,
     matches,
 )
-from towpath.checkpoint.changes import CHANGES, NULL, SAME, Link, Reader
-from towpath.checkpoint.heads import (
-    Head,
-    read_traced,
-)
+from towpath.checkpoint.changes import CHANGES, NULL, SAME, Link
+from towpath.checkpoint.heads import Head
 from towpath.checkpoint.leasing import LeaseTable
 from towpath.checkpoint.record import (
     Cell,
@@ -69,9 +66,16 @@ from towpath.checkpoint.record import (
     dump_writes,
     header_of,
     inherit,
-    load_writes,
     located,
     loose,
+)
+from towpath.checkpoint.restoring import (
+    Item,
+    Restored,
+    in_order,
+    restore,
+    restore_all,
+    restore_traced,
 )
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.staged import StagedSaver, Storing
@@ -97,7 +101,7 @@ __all__ = (
 )
 
 _PAGE: Final = 1024
-"""How many checkpoints of a listing are restored together, see `Reader`."""
+"""How many checkpoints of a listing are restored together, see `restoring`."""
 _Keys = list[tuple[str, str, str]]
 _Writes = list[WriteCell]
 
@@ -116,6 +120,10 @@ class Record(NamedTuple):
     def links(self) -> dict[str, Link]:
         """The stored values of all channels."""
         return {**self.cells, **self.loose} if self.loose else self.cells
+
+    def item(self, writes: _Writes) -> Item:
+        """Return what is to be decoded of it."""
+        return Item((self.header, self.metadata), self.links, in_order(writes))
 
 
 _Found = list[tuple[tuple[str, str, str], Record, _Writes]]
@@ -183,9 +191,8 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         if found is None:
             return None
         at, record, writes = found
-        reader = Reader(self.serde)
-        values = {c: reader.value(link) for c, link in record.links.items()}
-        return self._tuple((*address.space, at), record, writes, values)
+        restored = restore(self.serde, record.item(writes))
+        return _tuple((*address.space, at), record, restored)
 
     def _newest(self, address: Address) -> tuple[str, Record, _Writes] | None:
         """Return the checkpoint of an address, or the newest of its space."""
@@ -209,10 +216,10 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         if found is None:
             return None
         at, record, writes = found
-        values, traces = read_traced(Reader(self.serde), record.links)
+        restored, traces = restore_traced(self.serde, record.item(writes))
         traces = {c: trace for c, trace in traces.items() if c in record.cells}
         self._heads.keep(address.space, Head(at, record.versions, traces))
-        return self._tuple((*address.space, at), record, writes, values)
+        return _tuple((*address.space, at), record, restored)
 
     def list(
         self,
@@ -248,11 +255,10 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         for start in range(0, len(keys), _PAGE):
             found = self._matching(keys[start : start + _PAGE], filter)[:left]
             left -= len(found)
-            links = [link for _, at, _ in found for link in at.links.values()]
-            reader = Reader(self.serde, links)
-            for key, record, writes in found:
-                values = {c: reader.value(link) for c, link in record.links.items()}
-                yield self._tuple(key, record, writes, values)
+            items = [record.item(writes) for _, record, writes in found]
+            several = restore_all(self.serde, items)
+            for (key, record, _), restored in zip(found, several, strict=True):
+                yield _tuple(key, record, restored)
             if not left:
                 return
 
@@ -262,8 +268,11 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             with self._lock:
                 record = self._space(thread, ns).get(at)
                 writes = self._pending(thread, ns, at)
-            if record and matches(self.serde.loads_typed(record.metadata), filter):
-                found.append(((thread, ns, at), record, writes))
+            if record is None:
+                continue  # it was deleted meanwhile
+            if filter and not matches(self.serde.loads_typed(record.metadata), filter):
+                continue
+            found.append(((thread, ns, at), record, writes))
         return found
 
     def _space(self, thread: str, ns: str) -> Space:
@@ -273,26 +282,6 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
     def _pending(self, thread: str, ns: str, at: str) -> _Writes:
         return [*self.writes.get((thread, ns, at), {}).values()]
-
-    def _tuple(
-        self,
-        key: tuple[str, str, str],
-        record: Record,
-        writes: _Writes,
-        values: dict[str, Any],
-    ) -> CheckpointTuple:
-        load = self.serde.loads_typed
-        checkpoint = load(record.header)
-        checkpoint["channel_versions"] = dict(record.versions)
-        checkpoint["channel_values"] = values
-        thread, ns, _ = key
-        return CheckpointTuple(
-            address_config(*key),
-            checkpoint,
-            load(record.metadata),
-            address_config(thread, ns, record.parent) if record.parent else None,
-            load_writes(self.serde, writes),
-        )
 
     # Writing
 
@@ -538,6 +527,17 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         """Async twin of `list`."""
         for found in self.list(config, filter=filter, before=before, limit=limit):
             yield found
+
+
+def _tuple(
+    key: tuple[str, str, str], record: Record, restored: Restored
+) -> CheckpointTuple:
+    (checkpoint, metadata), values, writes = restored
+    checkpoint["channel_versions"] = dict(record.versions)
+    checkpoint["channel_values"] = values
+    thread, ns, _ = key
+    parent = address_config(thread, ns, record.parent) if record.parent else None
+    return CheckpointTuple(address_config(*key), checkpoint, metadata, parent, writes)
 
 
 def _asks(writes: _Writes) -> bool:

@@ -40,12 +40,7 @@ from towpath.checkpoint.base.saver import (
     check_limit,
     matches,
 )
-from towpath.checkpoint.changes import Reader
-from towpath.checkpoint.heads import (
-    Head,
-    Space,
-    read_traced,
-)
+from towpath.checkpoint.heads import Head, Space
 from towpath.checkpoint.keeper import Keeper
 from towpath.checkpoint.programs import Make, Program
 from towpath.checkpoint.reading import Scope, Stored
@@ -56,9 +51,16 @@ from towpath.checkpoint.record import (
     dump_step,
     dump_writes,
     header_of,
-    load_writes,
     located,
     loose,
+)
+from towpath.checkpoint.restoring import (
+    Item,
+    Restored,
+    in_order,
+    restore,
+    restore_all,
+    restore_traced,
 )
 from towpath.checkpoint.sealing import PLAIN, KeyringSeal, Seal
 from towpath.checkpoint.serde.base import SerializerProtocol
@@ -128,9 +130,7 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         stored = yield from reading.latest(address, self._seal_of)
         if stored is None:
             return None
-        reader = Reader(self.serde)
-        values = {c: reader.value(link) for c, link in stored.cells.items()}
-        return self._tuple(stored, values)
+        return _tuple(stored, restore(self.serde, _item(stored)))
 
     def begin_run(
         self, config: RunnableConfig, lease: Lease | None = None
@@ -168,8 +168,8 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         stored = yield from reading.latest(address, self._seal_of)
         if stored is None:
             return None
-        values, traces = read_traced(Reader(self.serde), stored.cells)
-        found = self._tuple(stored, values)
+        restored, traces = restore_traced(self.serde, _item(stored))
+        found = _tuple(stored, restored)
         versions = dict(found.checkpoint["channel_versions"])
         self._heads.keep(address.space, Head(stored.id, versions, traces))
         return found
@@ -208,11 +208,8 @@ class SqlSaver(StagedSaver, UpkeepSaver):
                 yield found
 
     def _tuples(self, page: Sequence[Stored]) -> Iterator[CheckpointTuple]:
-        wanted = [link for stored in page for link in stored.cells.values()]
-        reader = Reader(self.serde, wanted)
-        for stored in page:
-            values = {c: reader.value(link) for c, link in stored.cells.items()}
-            yield self._tuple(stored, values)
+        several = restore_all(self.serde, [*map(_item, page)])
+        return map(_tuple, page, several)
 
     def _scope(
         self,
@@ -226,18 +223,6 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         address = None if config is None else locate(config)
         until = get_checkpoint_id(before) if before else None
         return Scope(address, until, keep if filter else None, self._seal_of)
-
-    def _tuple(self, stored: Stored, values: dict[str, Any]) -> CheckpointTuple:
-        checkpoint: Checkpoint = _codec.decode(stored.header)
-        checkpoint["channel_values"] = values
-        thread, ns, parent = stored.thread, stored.ns, stored.parent
-        return CheckpointTuple(
-            address_config(thread, ns, stored.id),
-            checkpoint,
-            self.serde.loads_typed(stored.meta),
-            address_config(thread, ns, parent) if parent else None,
-            load_writes(self.serde, stored.writes),
-        )
 
     # Writing
 
@@ -414,6 +399,24 @@ class SqlSaver(StagedSaver, UpkeepSaver):
 
     def _chore(self, make: Make[R], dry_run: bool) -> Staged[R]:
         return self._reading(make) if dry_run else self._writing(make)
+
+
+def _item(stored: Stored) -> Item:
+    return Item((stored.meta,), stored.cells, in_order(stored.writes))
+
+
+def _tuple(stored: Stored, restored: Restored) -> CheckpointTuple:
+    [metadata], values, writes = restored
+    checkpoint: Checkpoint = _codec.decode(stored.header)
+    checkpoint["channel_values"] = values
+    thread, ns, parent = stored.thread, stored.ns, stored.parent
+    return CheckpointTuple(
+        address_config(thread, ns, stored.id),
+        checkpoint,
+        metadata,
+        address_config(thread, ns, parent) if parent else None,
+        writes,
+    )
 
 
 class _Listing:

@@ -106,30 +106,11 @@ def open_state(
     bump: Bump = next_int,
 ) -> State:
     """Open the state that a checkpoint holds, or the empty one."""
+    if checkpoint:
+        state = open_to_look(plan, checkpoint, step)
+        return own_state(plan, state, checkpoint, bump)
     state = State(Cells(plan.cells), step, bump)
     channels = state.channels
-    if checkpoint:
-        stored = checkpoint["channel_values"]
-        for name, channel in plan.cells.items():
-            channels[name] = channel.from_checkpoint(stored.get(name, MISSING))
-        state.id = checkpoint["id"]
-        state.versions = dict(checkpoint["channel_versions"])
-        state.seen = {k: dict(v) for k, v in checkpoint["versions_seen"].items()}
-        state.top = max(state.versions.values(), default=None)
-        state.stored = {k: v for k, v in stored.items() if k in plan.channels}
-        state.on = {name for name in plan.signals if name in stored}
-        if TOLD in stored:
-            state.told = Written(stored[TOLD])
-            state.stored[TOLD] = stored[TOLD]
-        for name in plan.keys:
-            if name in plan.plain:
-                hold(plan, state, name, stored.get(name, MISSING))
-            else:
-                channels[name].show()
-                mirror(plan, state, name)
-        live = [name for name in plan.ticking if channels[name].is_available()]
-        state.live.update(live)
-        return state
     for name in plan.early:
         channel = channels[name]
         if name in plan.key_set:
@@ -137,6 +118,51 @@ def open_state(
             mirror(plan, state, name)
         if name in plan.ticking and channel.is_available():
             state.live.add(name)
+    return state
+
+
+def open_to_look(plan: Plan, checkpoint: Mapping[str, Any], step: int) -> State:
+    """Open the state that a checkpoint holds, for those who change nothing in it."""
+    state = State(Cells(plan.cells), step, next_int)
+    channels, values = state.channels, state.values
+    stored = checkpoint["channel_values"]
+    for name, channel in plan.cells.items():
+        if name in stored:  # else it is empty, unless it is an early one
+            channels[name] = channel.from_checkpoint(stored[name])
+    state.id = checkpoint["id"]
+    state.versions = checkpoint["channel_versions"]
+    state.seen = checkpoint["versions_seen"]
+    state.on.update(plan.signals.intersection(stored))
+    plain = plan.plain
+    for name in plan.keys:
+        if name not in plain:
+            mirror(plan, state, name)
+        elif name in stored:
+            values[name] = stored[name]
+    held = plan.ticking.intersection((*channels, *plan.early))
+    state.live.update([name for name in held if channels[name].is_available()])
+    return state
+
+
+def own_state(
+    plan: Plan, state: State, checkpoint: Mapping[str, Any], bump: Bump
+) -> State:
+    """Have a state that was opened to look at be one that changes."""
+    stored = checkpoint["channel_values"]
+    state.bump = bump
+    state.versions = dict(state.versions)
+    state.seen = {k: dict(v) for k, v in state.seen.items()}
+    state.top = max(state.versions.values(), default=None)
+    state.stored = {k: v for k, v in stored.items() if k in plan.channels}
+    if TOLD in stored:
+        state.told = Written(stored[TOLD])
+        state.stored[TOLD] = stored[TOLD]
+    for name in plan.keys:
+        if name not in plan.plain:
+            state.channels[name].show()
+    if copied := plan.copied:
+        holders = [name for name, v in state.values.items() if type(v) in copied]
+        state.containers.update(holders)
     return state
 
 

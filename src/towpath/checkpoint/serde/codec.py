@@ -83,6 +83,8 @@ class Codec:
             DeserializationError: the bytes of one are damaged, or name a class
                 that is not registered.
         """
+        if len(several) < 2:
+            return list(map(self.decode, several))
         size = (len(several) + 1).to_bytes(4, "big")
         # A damaged one may take bytes of the next, or leave it some of its own:
         # then the mark is not where it has to be. One may also lie in so deep a

@@ -31,6 +31,8 @@ _LEARNING: Final = Codec(learn=True)
 NULL: Final = "null"
 BYTES: Final = "bytes"
 VALUE: Final = "tp1"
+_FORMS: Final = {VALUE: b"", NULL: b"\xc0"}
+"""What the codec decodes in place of the content, if not the content itself."""
 # Read, never written.
 PEERS: Final = frozenset({"msgpack", "bytearray"})
 
@@ -98,15 +100,18 @@ class JsonPlusSerializer(SerializerProtocol):
             f"stored bytes are of the unknown form {tag!r}", hint=_hint(tag)
         )
 
-    def loads_many(self, several: Sequence[tuple[str, bytes]]) -> list[Any]:
-        """Decode what `dumps_typed` made of several values.
+    def loads_many(self, several: Sequence[Sequence[Any]]) -> list[Any]:
+        """Decode what `dumps_typed` made of several values, each a tag and bytes.
 
         Raises:
             DeserializationError: as `loads_typed`.
         """
-        if any(tag != VALUE for tag, _ in several):
-            return list(map(self.loads_typed, several))
-        return self._codec.decode_many([content for _, content in several])
+        forms = _FORMS
+        try:
+            contents = [forms[each[0]] or each[1] for each in several]
+        except KeyError:  # of another form
+            return [self.loads_typed((each[0], each[1])) for each in several]
+        return self._codec.decode_many(contents)
 
     def _reviver(self, value: Mapping[str, Any]) -> Any:
         # Serializers of other packages that derive from this one call it.
