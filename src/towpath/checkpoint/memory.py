@@ -126,7 +126,7 @@ class Record(NamedTuple):
         return Item((self.header, self.metadata), self.links, in_order(writes))
 
 
-_Found = list[tuple[tuple[str, str, str], Record, _Writes]]
+_Found = list[tuple[tuple[str, str, str], Record]]
 Space = dict[str, Record]
 """The checkpoints of one namespace of a thread, by id."""
 
@@ -255,30 +255,33 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         for start in range(0, len(keys), _PAGE):
             found = self._matching(keys[start : start + _PAGE], filter)[:left]
             left -= len(found)
-            items = [record.item(writes) for _, record, writes in found]
-            several = restore_all(self.serde, items)
-            for (key, record, _), restored in zip(found, several, strict=True):
+            links = [record.links for _, record in found]
+            items = (record.item(self._taken(key)) for key, record in found)
+            several = restore_all(self.serde, links, items)
+            for (key, record), restored in zip(found, several, strict=True):
                 yield _tuple(key, record, restored)
             if not left:
                 return
 
     def _matching(self, keys: _Keys, filter: dict[str, Any] | None) -> _Found:
-        found: _Found = []
-        for thread, ns, at in keys:
-            with self._lock:
-                record = self._space(thread, ns).get(at)
-                writes = self._pending(thread, ns, at)
-            if record is None:
-                continue  # it was deleted meanwhile
-            if filter and not matches(self.serde.loads_typed(record.metadata), filter):
-                continue
-            found.append(((thread, ns, at), record, writes))
-        return found
+        with self._lock:
+            there = [(key, self._space(*key[:2]).get(key[2])) for key in keys]
+        load = self.serde.loads_typed
+        return [
+            (key, record)
+            for key, record in there
+            if record is not None  # it was deleted meanwhile
+            and (not filter or matches(load(record.metadata), filter))
+        ]
 
     def _space(self, thread: str, ns: str) -> Space:
         # Not by indexing: asking must not make an entry.
         spaces = self.storage.get(thread)
         return spaces.get(ns, {}) if spaces else {}
+
+    def _taken(self, key: tuple[str, str, str]) -> _Writes:
+        with self._lock:
+            return self._pending(*key)
 
     def _pending(self, thread: str, ns: str, at: str) -> _Writes:
         return [*self.writes.get((thread, ns, at), {}).values()]

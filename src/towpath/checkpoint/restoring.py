@@ -36,8 +36,10 @@ from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
 from towpath.errors import DeserializationError
 
+_BATCH: Final = 32
 _BATCH_BYTES: Final = 1 << 18
-"""How much is decoded together: what nobody comes to ask for is not, then."""
+"""How much is decoded together: what nobody comes to ask for is not, then, and what
+goes by on the way is soon gone."""
 
 Frame = Sequence[Any]
 """An element of a value: its tag and its bytes. Those that stand for themselves,
@@ -74,24 +76,27 @@ def restore(serde: SerializerProtocol, item: Item) -> Restored:
         DeserializationError: the bytes are damaged, or name a class that is not
             registered.
     """
-    [restored] = _Reader(serde, (item,)).read((item,), 0)
+    reader = _Reader(serde, (item.links,))
+    [restored] = reader.read((item,))
     return restored
 
 
-def restore_all(serde: SerializerProtocol, items: Sequence[Item]) -> Iterator[Restored]:
-    """Decode checkpoints, some at a time.
+def restore_all(
+    serde: SerializerProtocol,
+    links: Iterable[Mapping[str, Link]],
+    items: Iterable[Item],
+) -> Iterator[Restored]:
+    """Decode checkpoints, some at a time; `links` are those of all of them.
 
     Raises:
         DeserializationError: as `restore`, when it comes to the one it is about.
     """
-    reader, done = _Reader(serde, items), 0
+    reader, left, batch = _Reader(serde, links), iter(items), list[Item]()
     try:
-        while done < len(items):
-            restored = reader.read(items, done)
-            done += len(restored)
-            yield from restored
+        while batch := reader.batch(left):
+            yield from reader.read(batch)
     except DeserializationError:
-        for item in items[done:]:  # what comes before the damage can be had
+        for item in chain(batch, left):  # what comes before the damage can be had
             yield restore(serde, item)
 
 
@@ -103,8 +108,8 @@ def restore_traced(
     Raises:
         DeserializationError: as `restore`.
     """
-    reader = _Reader(serde, (item,))
-    frames, plans = reader.gather((item,), 0)
+    reader = _Reader(serde, (item.links,))
+    frames, plans = reader.gather((item,))
     decoded = reader.decode(frames)
     [restored] = reader.made((item,), plans, iter(decoded))
     digests = reader.digests(frames, decoded)
@@ -136,47 +141,55 @@ _Plan = Sequence[_Route | None]
 
 
 class _Reader:
-    """Reads checkpoints in the order in which they are named."""
+    """Reads checkpoints with these links, in the same order."""
 
-    def __init__(self, serde: SerializerProtocol, items: Sequence[Item]) -> None:
+    def __init__(
+        self, serde: SerializerProtocol, links: Iterable[Mapping[str, Link]]
+    ) -> None:
         self._serde = serde
         self._plain = type(serde) is JsonPlusSerializer
-        self._asked = Counter(map(id, chain(*[i.links.values() for i in items])))
+        each = chain.from_iterable([of_one.values() for of_one in links])
+        self._asked = Counter(map(id, each))
         """How often the value of a link is still asked for, by its id."""
         self._ready: set[int] = set()
         """The links whose values are made by the time that it comes to the next one."""
         self._values: dict[int, Any] = {}
         """These values."""
 
-    def read(self, items: Sequence[Item], start: int) -> list[Restored]:
-        """Decode the next checkpoints together: as many as are not too big."""
-        frames, plans = self.gather(items, start)
-        return self.made(items[start:], plans, iter(self.decode(frames)))
+    def batch(self, items: Iterator[Item]) -> list[Item]:
+        """Take from the next checkpoints as many as should be decoded together."""
+        batch: list[Item] = []
+        size = 0
+        for item in items:
+            batch.append(item)
+            size += sum([len(link[1]) for link in item[1].values() if link[2] is None])
+            if size > _BATCH_BYTES or len(batch) == _BATCH:
+                break
+        return batch
+
+    def read(self, items: Sequence[Item]) -> list[Restored]:
+        """Decode the next checkpoints together."""
+        frames, plans = self.gather(items)
+        return self.made(items, plans, iter(self.decode(frames)))
 
     # What is to be decoded
 
-    def gather(
-        self, items: Sequence[Item], start: int
-    ) -> tuple[list[Frame], list[_Plan]]:
+    def gather(self, items: Sequence[Item]) -> tuple[list[Frame], list[_Plan]]:
         """Return what is to be decoded for the next checkpoints, and their plans."""
         frames: list[Frame] = []
         plans: list[_Plan] = []
-        left = _BATCH_BYTES
         try:
-            for cells, links, writes in items[start:]:
+            for cells, links, writes in items:
                 frames += cells
                 plan: list[_Route | None] = []
                 for link in links.values():
                     if link[2] is None and link[0] not in APART:
-                        left -= len(link[1])
                         frames.append(link)
                         plan.append(None)
                     else:
                         plan.append(self._route(link, frames))
-                frames += [write.cell for write in writes]
+                frames += [write[4] for write in writes]
                 plans.append(plan)
-                if left < 0:
-                    break
         except Exception as error:
             raise _damaged(error) from error
         return frames, plans
@@ -231,7 +244,7 @@ class _Reader:
         try:
             return [
                 self._restored(item, plan, decoded)
-                for item, plan in zip(items, plans, strict=False)
+                for item, plan in zip(items, plans, strict=True)
             ]
         except Exception as error:
             raise _damaged(error) from error

@@ -208,8 +208,8 @@ class SqlSaver(StagedSaver, UpkeepSaver):
                 yield found
 
     def _tuples(self, page: Sequence[Stored]) -> Iterator[CheckpointTuple]:
-        several = restore_all(self.serde, [*map(_item, page)])
-        return map(_tuple, page, several)
+        links = [stored.cells for stored in page]
+        return map(_tuple, page, restore_all(self.serde, links, map(_item, page)))
 
     def _scope(
         self,

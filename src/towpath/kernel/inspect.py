@@ -100,12 +100,13 @@ class Sight:
 
     def child(self, task: Task) -> Child | None:
         """A task's subgraph and where its state is, if it has one."""
-        graph = None if task.spec.action is None else task.spec.action.graph
-        thread = self.saved.config[CONF].get("thread_id")
+        action = task.spec.action
+        graph = None if action is None else action.graph
         if graph is None:
             graph = self.plan.called.get(task.name)
         if graph is None or graph.checkpointer is False:
             return None
+        thread = self.saved.config[CONF].get("thread_id")
         return graph, {"thread_id": thread, "checkpoint_ns": task.ns}
 
     def snapshot(self, inside: Mapping[str, StateSnapshot] = NOTHING) -> StateSnapshot:
@@ -129,9 +130,9 @@ class Sight:
 
     def values(self) -> Mapping[str, Any]:
         """The values of the state, with what finished tasks wrote if it is `live`."""
-        ended = in_fold_order([task for task in self.tasks if task.done])
-        done = [w for task in ended for w in own_writes(self.pending[task.id])]
-        if done:
+        if any(task.done for task in self.tasks):
+            ended = in_fold_order([task for task in self.tasks if task.done])
+            done = [w for task in ended for w in own_writes(self.pending[task.id])]
             # What could not be folded is why the thread stopped; it can be looked at.
             with suppress(Exception):
                 return fresh_values(self.plan, self.state, done)
@@ -178,7 +179,7 @@ def with_map(req: Request, config: Mapping[str, Any]) -> RunnableConfig:
     conf = dict(config[CONF])
     if req.ns and req.parents:
         conf["checkpoint_map"] = {**req.parents, req.ns: conf["checkpoint_id"]}
-    return as_config({CONF: conf})
+    return cast("RunnableConfig", {CONF: conf})
 
 
 def shown_task(
@@ -194,23 +195,13 @@ def shown_task(
     for channel, value in recorded:
         if channel == ERROR:
             error = value
-        elif channel == INTERRUPT:
+        elif channel == INTERRUPT and not task.done:
+            # As for a finished one, what it asked is history.
             interrupts = tuple(i for i in value if i.id not in answered)
-    done = is_done(recorded)
-    if task.done:
-        interrupts = ()  # shown as finished: what it asked is history
-    result = result_of(recorded, keys) if done else None
+    result = result_of(recorded, keys) if recorded and is_done(recorded) else None
     if result is not None and isinstance(keys, str):
         result = result.get(keys)  # a lone key gives its bare value
-    return PregelTask(
-        id=task.id,
-        name=task.name,
-        path=task.path,
-        error=error,
-        interrupts=interrupts,
-        state=child,
-        result=result,
-    )
+    return PregelTask(task.id, task.name, task.path, error, interrupts, child, result)
 
 
 def child_state(req: Request, child: Child, saved: Any) -> Program[StateSnapshot]:

@@ -276,7 +276,10 @@ def asks(saved: Any, answers: Mapping[str, Any]) -> bool:
 def by_task(writes: Sequence[tuple[str, str, Any]]) -> dict[str, list[Write]]:
     found: dict[str, list[Write]] = {}
     for task, channel, value in writes:
-        found.setdefault(task, []).append((channel, value))
+        if task in found:
+            found[task].append((channel, value))
+        else:
+            found[task] = [(channel, value)]
     return found
 
 

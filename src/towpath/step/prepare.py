@@ -61,9 +61,9 @@ def ready_anew(plan: Plan, state: State) -> Sequence[NodeSpec]:
     """The nodes that are due, as they were added, whatever the last step changed."""
     nodes = plan.nodes
     names = {plan.wakes[signal].name for signal in state.on}
-    for channel in plan.openers:
-        if channel in state.versions:
-            names.update(plan.listeners[channel])
+    held = state.channels.stored.keys() | state.channels.keys()
+    for channel in plan.openers.intersection((*held, *state.values, *plan.early)):
+        names.update(plan.listeners[channel])
     ordered = names if len(names) < 2 else [name for name in nodes if name in names]
     return [nodes[name] for name in ordered if due(plan, state, nodes[name])]
 

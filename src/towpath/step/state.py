@@ -11,6 +11,7 @@ that changes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from towpath.channels.base import BaseChannel
@@ -24,6 +25,7 @@ Version = Any
 # an edit carried over from the checkpoint before.
 CARRIED: Final = "carried"
 Bump = Callable[[Version | None, None], Version]
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def next_int(current: int | None, _: None = None) -> int:
@@ -32,15 +34,24 @@ def next_int(current: int | None, _: None = None) -> int:
 
 
 class Cells(dict[str, BaseChannel[Any, Any, Any]]):
-    """The channels of a run by name, each made empty when it is first needed."""
+    """The channels of a run by name, each made when it is first needed.
 
-    __slots__ = ("declared",)
+    Those that are `stored` hold what is stored of them, the others are empty.
+    """
 
-    def __init__(self, declared: Mapping[str, BaseChannel[Any, Any, Any]]) -> None:
+    __slots__ = ("declared", "stored")
+
+    def __init__(
+        self,
+        declared: Mapping[str, BaseChannel[Any, Any, Any]],
+        stored: Mapping[str, Any] = NOTHING,
+    ) -> None:
         self.declared = declared
+        self.stored = stored
 
     def __missing__(self, name: str) -> BaseChannel[Any, Any, Any]:
-        channel = self[name] = self.declared[name].from_checkpoint(MISSING)
+        held = self.stored.get(name, MISSING)
+        channel = self[name] = self.declared[name].from_checkpoint(held)
         return channel
 
 
@@ -123,24 +134,22 @@ def open_state(
 
 def open_to_look(plan: Plan, checkpoint: Mapping[str, Any], step: int) -> State:
     """Open the state that a checkpoint holds, for those who change nothing in it."""
-    state = State(Cells(plan.cells), step, next_int)
-    channels, values = state.channels, state.values
     stored = checkpoint["channel_values"]
-    for name, channel in plan.cells.items():
-        if name in stored:  # else it is empty, unless it is an early one
-            channels[name] = channel.from_checkpoint(stored[name])
+    state = State(Cells(plan.cells, stored), step, next_int)
     state.id = checkpoint["id"]
     state.versions = checkpoint["channel_versions"]
     state.seen = checkpoint["versions_seen"]
-    state.on.update(plan.signals.intersection(stored))
-    plain = plan.plain
+    state.on = set(plan.signals.intersection(stored))
+    values, bare = state.values, plan.bare
     for name in plan.keys:
-        if name not in plain:
-            mirror(plan, state, name)
-        elif name in stored:
+        if name in bare and name in stored:
             values[name] = stored[name]
-    held = plan.ticking.intersection((*channels, *plan.early))
-    state.live.update([name for name in held if channels[name].is_available()])
+        elif name not in plan.plain:
+            mirror(plan, state, name)
+    held = plan.ticking.intersection((*stored, *plan.early))
+    if held:
+        channels = state.channels
+        state.live.update([name for name in held if channels[name].is_available()])
     return state
 
 
@@ -150,6 +159,11 @@ def own_state(
     """Have a state that was opened to look at be one that changes."""
     stored = checkpoint["channel_values"]
     state.bump = bump
+    for name in plan.cells:
+        if name in stored or name in plan.key_set:
+            channel = state.channels[name]
+            if name in plan.key_set:
+                channel.show()
     state.versions = dict(state.versions)
     state.seen = {k: dict(v) for k, v in state.seen.items()}
     state.top = max(state.versions.values(), default=None)
@@ -157,9 +171,6 @@ def own_state(
     if TOLD in stored:
         state.told = Written(stored[TOLD])
         state.stored[TOLD] = stored[TOLD]
-    for name in plan.keys:
-        if name not in plan.plain:
-            state.channels[name].show()
     if copied := plan.copied:
         holders = [name for name, v in state.values.items() if type(v) in copied]
         state.containers.update(holders)
