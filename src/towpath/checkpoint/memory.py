@@ -54,8 +54,9 @@ from towpath.checkpoint.base.saver import (
     check_limit,
     matches,
 )
-from towpath.checkpoint.changes import CHANGES, NULL, SAME, Link
+from towpath.checkpoint.changes import CHANGES, SAME, Link
 from towpath.checkpoint.heads import Head
+from towpath.checkpoint.layout import in_row
 from towpath.checkpoint.leasing import LeaseTable
 from towpath.checkpoint.record import (
     Cell,
@@ -71,6 +72,7 @@ from towpath.checkpoint.record import (
 )
 from towpath.checkpoint.restoring import (
     Item,
+    Pending,
     Restored,
     in_order,
     restore,
@@ -123,7 +125,10 @@ class Record(NamedTuple):
 
     def item(self, writes: _Writes) -> Item:
         """Return what is to be decoded of it."""
-        return Item((self.header, self.metadata), self.links, in_order(writes))
+        pending = [
+            Pending(w.task, w.path, w.idx, w.channel, Link(*w.cell)) for w in writes
+        ]
+        return Item((self.header, self.metadata), self.links, in_order(pending))
 
 
 _Found = list[tuple[tuple[str, str, str], Record]]
@@ -255,9 +260,9 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         for start in range(0, len(keys), _PAGE):
             found = self._matching(keys[start : start + _PAGE], filter)[:left]
             left -= len(found)
-            links = [record.links for _, record in found]
+            asked = [link for _, record in found for link in record.links.values()]
             items = (record.item(self._taken(key)) for key, record in found)
-            several = restore_all(self.serde, links, items)
+            several = restore_all(self.serde, asked, items)
             for (key, record), restored in zip(found, several, strict=True):
                 yield _tuple(key, record, restored)
             if not left:
@@ -338,14 +343,14 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         versions = dict(header.pop("channel_versions"))
         if parent is None:  # a head would tell of what is gone
             ground = address._replace(id=None)
-            _, cells = self._encode(ground, checkpoint, new_versions, written)
-            links = _linked(cells, {})
+            encoded = self._encode(ground, checkpoint, new_versions, written)
+            links = _linked(encoded.cells, {})
         else:
-            channels, cells = self._encode(
+            encoded = self._encode(
                 address, checkpoint, new_versions, written, parent.versions
             )
-            links = _linked(cells, parent.cells)
-            links = inherit(parent.cells, links, channels, versions)
+            links = _linked(encoded.cells, parent.cells)
+            links = inherit(parent.cells, links, encoded.channels, versions)
         others = dump_channels(serde, checkpoint, loose(checkpoint))
         return Record(
             serde.dumps_typed(header),
@@ -567,13 +572,16 @@ def _sum_of(
 
 
 def _cells_of(records: Iterable[Record]) -> dict[int, int]:
-    """Return the sizes of stored values, of those they build on, too, by identity."""
+    """Return the sizes of stored values, of those they build on, too, by identity.
+
+    But for those of a few bytes: other savers keep them with each checkpoint.
+    """
     sizes: dict[int, int] = {}
     for record in records:
         for link in record.links.values():
             at: Link | None = link
             while at is not None and id(at) not in sizes:
-                if (at.tag, at.data) != NULL:
+                if not in_row((at.tag, at.data)):
                     sizes[id(at)] = len(at.data)
                 at = at.base
     return sizes

@@ -31,7 +31,7 @@ from towpath.checkpoint.changes import (
     digest_of,
     entries,
 )
-from towpath.checkpoint.record import Cell, WriteCell
+from towpath.checkpoint.record import Cell
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
 from towpath.errors import DeserializationError
@@ -45,7 +45,20 @@ Frame = Sequence[Any]
 """An element of a value: its tag and its bytes. Those that stand for themselves,
 as numbers and texts do, are none."""
 
-_place: Final = itemgetter(3, 0, 1)
+
+class Pending(NamedTuple):
+    """A pending write as it is stored."""
+
+    task: str
+    path: str
+    idx: int
+    channel: str
+    link: Link
+    start: int | None = None
+    """Where in the list of the link the value begins."""
+
+
+_place: Final = itemgetter(1, 0, 2)
 """Path, task and index of a pending write, by which they are put in order."""
 
 
@@ -56,7 +69,7 @@ class Item(NamedTuple):
     """Values that belong to no channel."""
     links: Mapping[str, Link]
     """The values of channels."""
-    writes: Sequence[WriteCell] = ()
+    writes: Sequence[Pending] = ()
     """Pending writes, in the order of their tasks."""
 
 
@@ -64,9 +77,15 @@ Restored = tuple[Sequence[Any], dict[str, Any], list[PendingWrite]]
 """The same, decoded."""
 
 
-def in_order(writes: Sequence[WriteCell]) -> Sequence[WriteCell]:
+def in_order(writes: Sequence[Pending]) -> Sequence[Pending]:
     """Return pending writes in the order of their tasks."""
     return sorted(writes, key=_place) if len(writes) > 1 else writes
+
+
+def asked_by(item: Item) -> list[Link]:
+    """Return the links whose whole values are asked for."""
+    whole = [write.link for write in item.writes if write.start is None]
+    return [*item.links.values(), *whole]
 
 
 def restore(serde: SerializerProtocol, item: Item) -> Restored:
@@ -76,22 +95,22 @@ def restore(serde: SerializerProtocol, item: Item) -> Restored:
         DeserializationError: the bytes are damaged, or name a class that is not
             registered.
     """
-    reader = _Reader(serde, (item.links,))
+    reader = _Reader(serde, asked_by(item))
     [restored] = reader.read((item,))
     return restored
 
 
 def restore_all(
     serde: SerializerProtocol,
-    links: Iterable[Mapping[str, Link]],
+    asked: Iterable[Link],
     items: Iterable[Item],
 ) -> Iterator[Restored]:
-    """Decode checkpoints, some at a time; `links` are those of all of them.
+    """Decode checkpoints, some at a time; `asked` are the links of all of them.
 
     Raises:
         DeserializationError: as `restore`, when it comes to the one it is about.
     """
-    reader, left, batch = _Reader(serde, links), iter(items), list[Item]()
+    reader, left, batch = _Reader(serde, asked), iter(items), list[Item]()
     try:
         while batch := reader.batch(left):
             yield from reader.read(batch)
@@ -108,7 +127,7 @@ def restore_traced(
     Raises:
         DeserializationError: as `restore`.
     """
-    reader = _Reader(serde, (item.links,))
+    reader = _Reader(serde, asked_by(item))
     frames, plans = reader.gather((item,))
     decoded = reader.decode(frames)
     [restored] = reader.made((item,), plans, iter(decoded))
@@ -134,6 +153,8 @@ class _Route(NamedTuple):
     last: bool
     """Whether that value is this one, and nothing else is made from it."""
     steps: Sequence[_Step]
+    cut: int = 0
+    """How many elements of a list are not asked for."""
 
 
 _Plan = Sequence[_Route | None]
@@ -143,13 +164,10 @@ _Plan = Sequence[_Route | None]
 class _Reader:
     """Reads checkpoints with these links, in the same order."""
 
-    def __init__(
-        self, serde: SerializerProtocol, links: Iterable[Mapping[str, Link]]
-    ) -> None:
+    def __init__(self, serde: SerializerProtocol, asked: Iterable[Link]) -> None:
         self._serde = serde
         self._plain = type(serde) is JsonPlusSerializer
-        each = chain.from_iterable([of_one.values() for of_one in links])
-        self._asked = Counter(map(id, each))
+        self._asked = Counter(map(id, asked))
         """How often the value of a link is still asked for, by its id."""
         self._ready: set[int] = set()
         """The links whose values are made by the time that it comes to the next one."""
@@ -188,7 +206,14 @@ class _Reader:
                         plan.append(None)
                     else:
                         plan.append(self._route(link, frames))
-                frames += [write[4] for write in writes]
+                for _, _, _, _, link, start in writes:
+                    if link[2] is None and link[0] not in APART:
+                        frames.append(link)
+                        plan.append(None)
+                    elif start is None:
+                        plan.append(self._route(link, frames))
+                    else:
+                        plan.append(self._end(link, start, frames))
                 plans.append(plan)
         except Exception as error:
             raise _damaged(error) from error
@@ -203,6 +228,11 @@ class _Reader:
             if last:
                 ready.discard(own)
             return _Route(own, last, ())
+        return self._path(link, frames)
+
+    def _path(self, link: Link, frames: list[Frame], cut: int = 0) -> _Route:
+        """Plan how a value is made of another, and which of its elements are kept."""
+        ready, asked = self._ready, self._asked
         links: list[Link] = []
         at: Link | None = link
         while at is not None and id(at) not in ready:
@@ -214,20 +244,37 @@ class _Reader:
             if key:
                 ready.add(key)
             steps.append((key, each.tag, self._gathered(each, frames)))
-        return _Route(0 if at is None else id(at), False, steps)
+        return _Route(0 if at is None else id(at), False, steps, cut)
+
+    def _end(self, link: Link, start: int, frames: list[Frame]) -> _Route:
+        """Plan how the elements of a list are made from one place on."""
+        if link.tag in (LIST, LIST_CHANGE):
+            size, own = 0, self._unpacked(link.data)
+            if link.tag == LIST_CHANGE:  # the list grew from a size on: the rule
+                grew = len(own) == 3 and own[0] == 0
+                size, own = own[1:] if grew else (start + 1, ())
+            if size <= start:
+                own = own[start - size :]
+                frames += [frame for frame in own if type(frame) is list]
+                return _Route(0, False, ((0, LIST, own),))
+        return self._path(link, frames, start)
 
     def _gathered(self, link: Link, frames: list[Frame]) -> Any:
         tag = link.tag
         if tag not in APART:
             frames.append(link)
             return None
-        content = ormsgpack.unpackb(link.data)
-        if not self._plain:
-            packed = self._serde.loads_typed((content[0], content[1]))
-            content = ormsgpack.unpackb(packed)
+        content = self._unpacked(link.data)
         for group in _groups(tag, content):
             frames += [frame for frame in group if type(frame) is list]
         return content
+
+    def _unpacked(self, data: bytes) -> Any:
+        content = ormsgpack.unpackb(data)
+        if self._plain:
+            return content
+        packed = self._serde.loads_typed((content[0], content[1]))
+        return ormsgpack.unpackb(packed)
 
     def decode(self, frames: Sequence[Frame]) -> list[Any]:
         """Decode frames, by one call where the codec can."""
@@ -251,26 +298,29 @@ class _Reader:
 
     def _restored(self, item: Item, plan: _Plan, decoded: Iterator[Any]) -> Restored:
         cells, links, writes = item
-        return (
-            [*islice(decoded, len(cells))],
-            {
-                channel: next(decoded) if route is None else self._value(route, decoded)
-                for channel, route in zip(links, plan, strict=True)
-            },
-            [(write[0], write[2], next(decoded)) for write in writes],
-        )
+        head = [*islice(decoded, len(cells))]
+        values = {
+            channel: next(decoded) if route is None else self._value(route, decoded)
+            for channel, route in zip(links, plan, strict=False)
+        }
+        written = [
+            next(decoded) if route is None else self._value(route, decoded)
+            for route in plan[len(links) :]
+        ]
+        told = [(write.task, write.channel) for write in writes]
+        return head, values, [(*by, v) for by, v in zip(told, written, strict=True)]
 
     def _value(self, route: _Route, decoded: Iterator[Any]) -> Any:
-        start, last, steps = route
+        start, last, steps, cut = route
         values = self._values
         if last:
             return values.pop(start)
-        value = values[start].copy() if start else None
+        value: Any = values[start].copy() if start else None
         for key, tag, content in steps:
             value = _applied(value, tag, content, decoded)
             if key:
                 values[key] = value.copy()
-        return value
+        return value[cut:] if cut else value
 
     # What is remembered of it
 

@@ -17,6 +17,7 @@ from collections.abc import (
 )
 from datetime import timedelta
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 from towpath.checkpoint import leasing, reading, resealing, retention, writing
@@ -34,6 +35,7 @@ from towpath.checkpoint.base.model import (
 from towpath.checkpoint.base.rules import Affected, Everything, Rule
 from towpath.checkpoint.base.saver import (
     Capabilities,
+    Exact,
     Staged,
     TaskWrites,
     Written,
@@ -42,21 +44,21 @@ from towpath.checkpoint.base.saver import (
 )
 from towpath.checkpoint.heads import Head, Space
 from towpath.checkpoint.keeper import Keeper
+from towpath.checkpoint.kept import dump_late
 from towpath.checkpoint.programs import Make, Program
 from towpath.checkpoint.reading import Scope, Stored
 from towpath.checkpoint.record import (
     Cell,
     dump_channels,
     dump_metadata,
-    dump_step,
     dump_writes,
     header_of,
     located,
-    loose,
 )
 from towpath.checkpoint.restoring import (
     Item,
     Restored,
+    asked_by,
     in_order,
     restore,
     restore_all,
@@ -64,9 +66,8 @@ from towpath.checkpoint.restoring import (
 )
 from towpath.checkpoint.sealing import PLAIN, KeyringSeal, Seal
 from towpath.checkpoint.serde.base import SerializerProtocol
-from towpath.checkpoint.serde.codec import Codec
 from towpath.checkpoint.serde.keyring import Keyring
-from towpath.checkpoint.staged import StagedSaver, Storing
+from towpath.checkpoint.staged import Encoded, StagedSaver, Storing
 from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver, ado, do
 from towpath.checkpoint.writing import Draft
 from towpath.types import RunnableConfig
@@ -77,7 +78,9 @@ _PAGE_MAX: Final = 1024
 """How many checkpoints a listing fetches at once: ever more. Of those fetched
 together, values that grew from each other are decoded once."""
 
-_codec: Final = Codec()
+
+def _nothing() -> None:
+    """Have nothing to do when something is stored."""
 
 
 class SqlSaver(StagedSaver, UpkeepSaver):
@@ -208,8 +211,9 @@ class SqlSaver(StagedSaver, UpkeepSaver):
                 yield found
 
     def _tuples(self, page: Sequence[Stored]) -> Iterator[CheckpointTuple]:
-        links = [stored.cells for stored in page]
-        return map(_tuple, page, restore_all(self.serde, links, map(_item, page)))
+        items = [*map(_item, page)]
+        asked = chain.from_iterable(map(asked_by, items))
+        return map(_tuple, page, restore_all(self.serde, asked, items))
 
     def _scope(
         self,
@@ -241,34 +245,43 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         address = locate(config)
         if writes:
             located(config)
-        draft = self._draft(address, checkpoint, metadata, new_versions, writes)
+        meta = dump_metadata(self.serde, metadata)
+        own = self._encode(address, checkpoint, new_versions, written)
+        draft = self._draft(address, checkpoint, new_versions, own, meta)
         draft.lease = lease
-        _, draft.cells = self._encode(address, checkpoint, new_versions, written)
+        # What a remembered parent is not stored with, nobody can ask for any more.
+        stored = own.cells.keys() & new_versions.keys() if own.exact else ()
+        values = checkpoint["channel_values"]
+        draft.late, draft.writes = dump_late(self.serde, writes, values, stored)
         make = partial(self._completed, draft, checkpoint)
-        return self._staged(address.space, make)
+        return self._staged(address.space, make, done=draft.settle)
 
     def _draft(
         self,
         address: Address,
         checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-        writes: Sequence[TaskWrites],
+        own: Encoded,
+        meta: Cell,
     ) -> Draft:
-        serde = self.serde
+        seen = checkpoint["versions_seen"]
+        if type(new_versions) is not Exact:  # the engine only replaces what is in it
+            seen = {node: {**saw} for node, saw in seen.items()}
         return Draft(
             *address.space,
             id=checkpoint["id"],
             parent=address.id,
-            header=_codec.encode(header_of(checkpoint)),
-            versions=dict(checkpoint["channel_versions"]),
+            header=header_of(checkpoint),
+            versions=own.versions,
+            seen=seen,
             new_versions=dict(new_versions),
-            held=frozenset(checkpoint["channel_values"]),
-            meta=dump_metadata(serde, metadata),
-            cells={},
-            loose=dump_channels(serde, checkpoint, loose(checkpoint)),
-            writes=dump_step(serde, writes),
+            channels=own.channels if own.exact else None,
+            held=checkpoint["channel_values"].keys(),
+            meta=meta,
+            cells=own.cells,
+            loose=dump_channels(self.serde, checkpoint, own.loose),
             seal=self._seal_of(*address.space),
+            known=own.known,
         )
 
     def _commit(self, draft: Draft) -> Program[set[str]]:
@@ -319,26 +332,39 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         return self._staged(place, end, durable=bool(cells))
 
     def _staged(
-        self, space: Space, make: Make[R], *, durable: bool = True
+        self,
+        space: Space,
+        make: Make[R],
+        *,
+        durable: bool = True,
+        done: Callable[[], None] = _nothing,
     ) -> Staged[R]:
         return Storing(
-            partial(self._store, space, make, durable),
-            partial(self._astore, space, make, durable),
+            partial(self._store, space, make, durable, done),
+            partial(self._astore, space, make, durable, done),
         )
 
-    def _store(self, space: Space, make: Make[R], durable: bool) -> R:
+    def _store(
+        self, space: Space, make: Make[R], durable: bool, done: Callable[[], None]
+    ) -> R:
         try:
-            return self._write(make, durable=durable)
+            result = self._write(make, durable=durable)
         except BaseException:
             self._heads.drop(space)
             raise
+        done()
+        return result
 
-    async def _astore(self, space: Space, make: Make[R], durable: bool) -> R:
+    async def _astore(
+        self, space: Space, make: Make[R], durable: bool, done: Callable[[], None]
+    ) -> R:
         try:
-            return await self._awrite(make, durable=durable)
+            result = await self._awrite(make, durable=durable)
         except BaseException:
             self._heads.drop(space)
             raise
+        done()
+        return result
 
     # Threads over time
 
@@ -407,7 +433,8 @@ def _item(stored: Stored) -> Item:
 
 def _tuple(stored: Stored, restored: Restored) -> CheckpointTuple:
     [metadata], values, writes = restored
-    checkpoint: Checkpoint = _codec.decode(stored.header)
+    checkpoint = stored.checkpoint
+    assert checkpoint is not None
     checkpoint["channel_values"] = values
     thread, ns, parent = stored.thread, stored.ns, stored.parent
     return CheckpointTuple(

@@ -67,6 +67,15 @@ class Added(tuple[Any, ...]):
     __slots__ = ()
 
 
+class Exact(dict[str, Any]):
+    """New versions that are all in which a checkpoint differs from its parent.
+
+    A saver need not compare them with what it has of the parent.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a saver can do beyond the peer's contract."""
