@@ -13,14 +13,13 @@ from collections import defaultdict
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
@@ -54,9 +53,10 @@ from towpath.checkpoint.base.saver import (
     check_limit,
     matches,
 )
+from towpath.checkpoint.base.summary import ThreadSummary, is_own
 from towpath.checkpoint.changes import CHANGES, SAME, Link
 from towpath.checkpoint.heads import Head
-from towpath.checkpoint.layout import in_row
+from towpath.checkpoint.held import Record, checkpoint_tuple, sum_of
 from towpath.checkpoint.leasing import LeaseTable
 from towpath.checkpoint.record import (
     Cell,
@@ -71,10 +71,6 @@ from towpath.checkpoint.record import (
     loose,
 )
 from towpath.checkpoint.restoring import (
-    Item,
-    Pending,
-    Restored,
-    in_order,
     restore,
     restore_all,
     restore_traced,
@@ -106,29 +102,6 @@ _PAGE: Final = 1024
 """How many checkpoints of a listing are restored together, see `restoring`."""
 _Keys = list[tuple[str, str, str]]
 _Writes = list[WriteCell]
-
-
-class Record(NamedTuple):
-    """One stored checkpoint."""
-
-    header: Cell
-    versions: ChannelVersions
-    cells: dict[str, Link]
-    loose: dict[str, Link]
-    metadata: Cell
-    parent: str | None
-
-    @property
-    def links(self) -> dict[str, Link]:
-        """The stored values of all channels."""
-        return {**self.cells, **self.loose} if self.loose else self.cells
-
-    def item(self, writes: _Writes) -> Item:
-        """Return what is to be decoded of it."""
-        pending = [
-            Pending(w.task, w.path, w.idx, w.channel, Link(*w.cell)) for w in writes
-        ]
-        return Item((self.header, self.metadata), self.links, in_order(pending))
 
 
 _Found = list[tuple[tuple[str, str, str], Record]]
@@ -197,7 +170,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             return None
         at, record, writes = found
         restored = restore(self.serde, record.item(writes))
-        return _tuple((*address.space, at), record, restored)
+        return checkpoint_tuple((*address.space, at), record, restored)
 
     def _newest(self, address: Address) -> tuple[str, Record, _Writes] | None:
         """Return the checkpoint of an address, or the newest of its space."""
@@ -224,7 +197,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         restored, traces = restore_traced(self.serde, record.item(writes))
         traces = {c: trace for c, trace in traces.items() if c in record.cells}
         self._heads.keep(address.space, Head(at, record.versions, traces))
-        return _tuple((*address.space, at), record, restored)
+        return checkpoint_tuple((*address.space, at), record, restored)
 
     def list(
         self,
@@ -264,7 +237,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             items = (record.item(self._taken(key)) for key, record in found)
             several = restore_all(self.serde, asked, items)
             for (key, record), restored in zip(found, several, strict=True):
-                yield _tuple(key, record, restored)
+                yield checkpoint_tuple(key, record, restored)
             if not left:
                 return
 
@@ -423,6 +396,40 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
     # Threads over time
 
+    def _surveying(
+        self, after: tuple[str, str] | None, most: int
+    ) -> Staged[Sequence[ThreadSummary]]:
+        return self._storing(partial(self._survey, after, most))
+
+    def _survey(
+        self, after: tuple[str, str] | None, most: int
+    ) -> Sequence[ThreadSummary]:
+        with self._lock:
+            marks = [
+                (max(space), thread)
+                for thread in self.storage
+                if (space := self._space(thread, ""))
+            ]
+            older = [mark for mark in marks if after is None or mark < after]
+            return [
+                self._summary(thread, at)
+                for at, thread in sorted(older, reverse=True)[:most]
+            ]
+
+    def _summary(self, thread: str, at: str) -> ThreadSummary:
+        record = self.storage[thread][""][at]
+        shown = record._replace(
+            cells={c: link for c, link in record.cells.items() if is_own(c)}, loose={}
+        )
+        restored = restore(self.serde, shown.item(self._pending(thread, "", at)))
+        newest = checkpoint_tuple((thread, "", at), record, restored)
+        written = self._written(thread).values()
+        whole = sum_of(
+            [record for _, record in self._places(thread)],
+            [write for writes in written for write in writes],
+        )
+        return ThreadSummary(thread, newest, len(self.storage[thread][""]), whole.bytes)
+
     def _paging(self, after: str | None) -> Staged[ThreadPage]:
         return self._storing(partial(self._page, after))
 
@@ -453,7 +460,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             if not dry_run:
                 self._delete(thread, doomed, stale, whole=whole)
         kept = [record for place, record in records.items() if place not in doomed]
-        return _sum_of(
+        return sum_of(
             [records[place] for place in doomed],
             [write for place in stale for write in written[place]],
             kept,
@@ -502,7 +509,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
                     self.storage[target][ns][at] = record
                 for ns, at in written:
                     self.writes[target, ns, at] = dict(self.writes[source, ns, at])
-        return _sum_of(
+        return sum_of(
             [*records.values()], [write for each in written.values() for write in each]
         )
 
@@ -537,54 +544,8 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             yield found
 
 
-def _tuple(
-    key: tuple[str, str, str], record: Record, restored: Restored
-) -> CheckpointTuple:
-    (checkpoint, metadata), values, writes = restored
-    checkpoint["channel_versions"] = dict(record.versions)
-    checkpoint["channel_values"] = values
-    thread, ns, _ = key
-    parent = address_config(thread, ns, record.parent) if record.parent else None
-    return CheckpointTuple(address_config(*key), checkpoint, metadata, parent, writes)
-
-
 def _asks(writes: _Writes) -> bool:
     return any(write.channel == INTERRUPT for write in writes)
-
-
-def _sum_of(
-    records: Sequence[Record], writes: _Writes, others: Sequence[Record] = ()
-) -> Affected:
-    """Count what these hold, but for the cells that others need."""
-    cells = _cells_of(records)
-    for number in _cells_of(others):
-        cells.pop(number, None)
-    sizes = [len(record.header[1]) + len(record.metadata[1]) for record in records]
-    return Affected(
-        threads=1 if records or writes else 0,
-        checkpoints=len(records),
-        writes=len(writes),
-        cells=len(cells),
-        bytes=sum(sizes)
-        + sum(len(write.cell[1]) for write in writes)
-        + sum(cells.values()),
-    )
-
-
-def _cells_of(records: Iterable[Record]) -> dict[int, int]:
-    """Return the sizes of stored values, of those they build on, too, by identity.
-
-    But for those of a few bytes: other savers keep them with each checkpoint.
-    """
-    sizes: dict[int, int] = {}
-    for record in records:
-        for link in record.links.values():
-            at: Link | None = link
-            while at is not None and id(at) not in sizes:
-                if not in_row((at.tag, at.data)):
-                    sizes[id(at)] = len(at.data)
-                at = at.base
-    return sizes
 
 
 def _linked(cells: dict[str, Cell], parent: Mapping[str, Link]) -> dict[str, Link]:

@@ -52,6 +52,10 @@ class Stored:
     writes: list[Pending] = field(default_factory=list)
 
 
+_BETWEEN = "BETWEEN ? AND ?"
+_NEWEST = "= (SELECT max(k.id) FROM towpath_checkpoints k WHERE k.space = w.space)"
+"""Which checkpoints of a namespace pending writes are of: those from the first to the
+last that are asked for, or the newest."""
 _SELECT = (
     "SELECT s.id, s.thread, s.ns, c.id, c.parent, c.header, c.cells, c.meta_tag,"
     " c.meta, c.writes FROM towpath_spaces s"
@@ -70,6 +74,30 @@ def latest(address: Address, seal_of: SealOf = plain) -> Program[Stored | None]:
     found = [_stored(row, seal_of) for row in rows]
     yield from _fill(found, seal_of)
     return found[0] if found else None
+
+
+def newest(
+    after: tuple[str, str] | None,
+    most: int,
+    seal_of: SealOf,
+    shown: Callable[[str], bool],
+) -> Program[list[Stored]]:
+    """Fetch the newest checkpoint of each thread, the last changed thread first.
+
+    Only the values of the channels that are `shown` are read. `after` is the id and
+    the thread of the last one of the page before.
+    """
+    args: tuple[str, ...] = () if after is None else after
+    older = "" if after is None else " AND (c.id, s.thread) < (?, ?)"
+    rows = yield from Query(
+        f"{_SELECT} WHERE s.ns = '' AND c.id = (SELECT max(k.id)"
+        f" FROM towpath_checkpoints k WHERE k.space = s.id){older}"
+        " ORDER BY c.id DESC, s.thread DESC LIMIT ?",
+        (*args, most),
+    )
+    found = [_stored(row, seal_of) for row in rows]
+    yield from _fill(found, seal_of, shown, _NEWEST)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +164,17 @@ def _stored(row: Row, seal_of: SealOf) -> Stored:
     return found
 
 
-def _fill(found: Sequence[Stored], seal_of: SealOf) -> Program[None]:
-    """Fetch the values and the pending writes of checkpoints."""
+def _any(channel: str) -> bool:  # noqa: ARG001
+    return True
+
+
+def _fill(
+    found: Sequence[Stored],
+    seal_of: SealOf,
+    shown: Callable[[str], bool] = _any,
+    at: str = _BETWEEN,
+) -> Program[None]:
+    """Fetch the values of channels, and the pending writes of checkpoints."""
     if not found:
         return
     seals = {one.space: seal_of(one.thread, one.ns) for one in found}
@@ -148,7 +185,8 @@ def _fill(found: Sequence[Stored], seal_of: SealOf) -> Program[None]:
         frame = frames[stored.space, stored.row.frame]
         stored.checkpoint = unpack_header(stored.header, stored.id, frame)
         own, loose = stored.row.on(frame)
-        values.append(own | loose)
+        both = own | loose
+        values.append({c: both[c] for c in both if shown(c)})
         first, _ = span(stored.space)
         wanted.update(first | count for count in counts(values[-1].values()))
         wanted.update(first | count for count in reached(stored.kept))
@@ -160,7 +198,7 @@ def _fill(found: Sequence[Stored], seal_of: SealOf) -> Program[None]:
             (as_json(wanted),),
         )
     links = _links(rows, seals)
-    pending = yield from _pending(found, seals)
+    pending = yield from _pending(found, seals, at)
     for stored, places in zip(found, values, strict=True):
         first, _ = span(stored.space)
         stored.cells = {c: _link(places[c], first, links) for c in places}
@@ -202,22 +240,23 @@ def _links(rows: Sequence[Row], seals: Mapping[int, Seal]) -> dict[int, Link]:
 
 
 def _pending(
-    found: Sequence[Stored], seals: Mapping[int, Seal]
+    found: Sequence[Stored], seals: Mapping[int, Seal], at: str
 ) -> Program[dict[tuple[int, str], list[Pending]]]:
     """Fetch the other pending writes, by space and checkpoint."""
-    spans: dict[int, list[str]] = {}
-    for stored in found:
-        spans.setdefault(stored.space, []).append(stored.id)
+    ids = [stored.id for stored in found]
+    of_spaces: str = "= ?"
+    spaces: Any = found[0].space
+    if len(seals) > 1:
+        of_spaces, spaces = "IN (SELECT value FROM json_each(?))", as_json(seals)
+    rows = yield from Query(
+        "SELECT w.space, w.checkpoint, w.task, w.idx, w.channel, w.path, w.tag, w.data"
+        f" FROM towpath_writes w WHERE w.space {of_spaces} AND w.checkpoint {at}",
+        (spaces, min(ids), max(ids)) if at == _BETWEEN else (spaces,),
+    )
     pending: dict[tuple[int, str], list[Pending]] = {}
-    for space, ids in spans.items():
-        rows = yield from Query(
-            "SELECT checkpoint, task, idx, channel, path, tag, data"
-            " FROM towpath_writes WHERE space = ? AND checkpoint BETWEEN ? AND ?",
-            (space, min(ids), max(ids)),
-        )
-        for checkpoint, task, idx, channel, path, *cell in rows:
-            write = WriteCell(task, idx, channel, path, (cell[0], cell[1]))
-            link = Link(*seals[space].open_write(checkpoint, write).cell)
-            one = Pending(task, path, idx, channel, link)
-            pending.setdefault((space, checkpoint), []).append(one)
+    for space, checkpoint, task, idx, channel, path, *cell in rows:
+        write = WriteCell(task, idx, channel, path, (cell[0], cell[1]))
+        link = Link(*seals[space].open_write(checkpoint, write).cell)
+        one = Pending(task, path, idx, channel, link)
+        pending.setdefault((space, checkpoint), []).append(one)
     return pending

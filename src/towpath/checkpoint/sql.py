@@ -20,7 +20,14 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any, Final, TypeVar
 
-from towpath.checkpoint import leasing, reading, resealing, retention, writing
+from towpath.checkpoint import (
+    leasing,
+    overview,
+    reading,
+    resealing,
+    retention,
+    writing,
+)
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
     Address,
@@ -42,6 +49,7 @@ from towpath.checkpoint.base.saver import (
     check_limit,
     matches,
 )
+from towpath.checkpoint.base.summary import ThreadSummary
 from towpath.checkpoint.heads import Head, Space
 from towpath.checkpoint.keeper import Keeper
 from towpath.checkpoint.kept import dump_late
@@ -367,6 +375,21 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         return result
 
     # Threads over time
+
+    def _surveying(
+        self, after: tuple[str, str] | None, most: int
+    ) -> Staged[Sequence[ThreadSummary]]:
+        return self._reading(partial(self._survey, after, most))
+
+    def _survey(
+        self, after: tuple[str, str] | None, most: int
+    ) -> Program[Sequence[ThreadSummary]]:
+        found = yield from overview.survey(after, most, self._seal_of)
+        tuples = self._tuples([stored for stored, _, _ in found])
+        return [
+            ThreadSummary(stored.thread, newest, checkpoints, size)
+            for (stored, checkpoints, size), newest in zip(found, tuples, strict=True)
+        ]
 
     def _paging(self, after: str | None) -> Staged[ThreadPage]:
         return self._reading(partial(retention.page, after))
