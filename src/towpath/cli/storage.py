@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
+
+import click
 
 from towpath.checkpoint.base.summary import ThreadSummary
 from towpath.checkpoint.serde.keyring import Keyring
@@ -19,6 +22,7 @@ from towpath.cli.plain import to_plain
 from towpath.cli.problem import Problem, nearest
 from towpath.constants import ERROR, INTERRUPT, RESUME, START, TASKS
 from towpath.errors import PersistenceError, UnknownCheckpointError
+from towpath.warnings import TowpathWarning
 
 PAGE: Final = 200
 SEARCHED: Final = 1000
@@ -31,7 +35,13 @@ _PASSWORD = re.compile(r"\bpassword\s*=\s*('(\\.|[^'\\])*'|\S+)\s*")
 @contextmanager
 def open_saver(db: str, *, create: bool) -> Iterator[Any]:
     """Open the database that `--db` names: a server's, or a SQLite file."""
-    with open_postgres(db) if is_server(db) else open_sqlite(db, create) as saver:
+    with ExitStack() as stack:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", TowpathWarning)
+            opened = open_postgres(db) if is_server(db) else open_sqlite(db, create)
+            saver = stack.enter_context(opened)
+        for warning in told:
+            click.echo(f"note: {warning.message}", err=True)
         yield saver
 
 
