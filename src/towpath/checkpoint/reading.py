@@ -55,12 +55,16 @@ class Stored:
 _BETWEEN = "BETWEEN ? AND ?"
 _NEWEST = "= (SELECT max(k.id) FROM towpath_checkpoints k WHERE k.space = w.space)"
 """Which checkpoints of a namespace pending writes are of: those from the first to the
-last that are asked for, or the newest."""
-_SELECT = (
-    "SELECT s.id, s.thread, s.ns, c.id, c.parent, c.header, c.cells, c.meta_tag,"
-    " c.meta, c.writes FROM towpath_spaces s"
-    " JOIN towpath_checkpoints c ON c.space = s.id"
+last that are asked for, or the newest, or none."""
+_NOWHERE = ""
+_COLUMNS = (
+    "s.id, s.thread, s.ns, c.id, c.parent, c.header, c.cells, c.meta_tag, c.meta,"
+    " c.writes"
 )
+_FROM = "FROM towpath_spaces s JOIN towpath_checkpoints c ON c.space = s.id"
+_SELECT = f"SELECT {_COLUMNS} {_FROM}"
+_Pendings = dict[tuple[int, str], list[Pending]]
+"""Pending writes by space and checkpoint."""
 
 
 def latest(address: Address, seal_of: SealOf = plain) -> Program[Stored | None]:
@@ -69,11 +73,18 @@ def latest(address: Address, seal_of: SealOf = plain) -> Program[Stored | None]:
     # checkpoints of the thread.
     newest = "(SELECT max(k.id) FROM towpath_checkpoints k WHERE k.space = s.id)"
     wanted, args = (newest, []) if address.id is None else ("?", [address.id])
-    where = f" WHERE c.id = {wanted} AND s.thread = ? AND s.ns = ?"
-    rows = yield from Query(f"{_SELECT}{where}", [*args, *address.space])
-    found = [_stored(row, seal_of) for row in rows]
-    yield from _fill(found, seal_of)
-    return found[0] if found else None
+    rows = yield Query(
+        f"SELECT {_COLUMNS}, EXISTS (SELECT 1 FROM towpath_writes w"
+        f" WHERE w.space = c.space AND w.checkpoint = c.id) {_FROM}"
+        f" WHERE c.id = {wanted} AND s.thread = ? AND s.ns = ?",
+        [*args, *address.space],
+    )
+    if not rows:
+        return None
+    [[*row, has_pending]] = rows
+    stored = _stored(row, seal_of)
+    yield from _fill((stored,), seal_of, at=_BETWEEN if has_pending else _NOWHERE)
+    return stored
 
 
 def newest(
@@ -152,7 +163,7 @@ def _conditions(scope: Scope, after: Mark | None) -> tuple[str, list[Any]]:
     return f" WHERE {where}", [arg for _, args in wanted for arg in args]
 
 
-def _stored(row: Row, seal_of: SealOf) -> Stored:
+def _stored(row: Sequence[Any], seal_of: SealOf) -> Stored:
     space, thread, ns, at, parent, header, cells, tag, meta, writes = row
     seal = seal_of(thread, ns)
     header = seal.open_part(HEADER, at, header, tag)
@@ -164,14 +175,10 @@ def _stored(row: Row, seal_of: SealOf) -> Stored:
     return found
 
 
-def _any(channel: str) -> bool:  # noqa: ARG001
-    return True
-
-
 def _fill(
     found: Sequence[Stored],
     seal_of: SealOf,
-    shown: Callable[[str], bool] = _any,
+    shown: Callable[[str], bool] | None = None,
     at: str = _BETWEEN,
 ) -> Program[None]:
     """Fetch the values of channels, and the pending writes of checkpoints."""
@@ -185,8 +192,10 @@ def _fill(
         frame = frames[stored.space, stored.row.frame]
         stored.checkpoint = unpack_header(stored.header, stored.id, frame)
         own, loose = stored.row.on(frame)
-        both = own | loose
-        values.append({c: both[c] for c in both if shown(c)})
+        places = own | loose if loose else own
+        if shown is not None:
+            places = {c: places[c] for c in places if shown(c)}
+        values.append(places)
         first, _ = span(stored.space)
         wanted.update(first | count for count in counts(values[-1].values()))
         wanted.update(first | count for count in reached(stored.kept))
@@ -198,7 +207,9 @@ def _fill(
             (as_json(wanted),),
         )
     links = _links(rows, seals)
-    pending = yield from _pending(found, seals, at)
+    pending: _Pendings = {}
+    if at != _NOWHERE:
+        pending = yield from _pending(found, seals, at)
     for stored, places in zip(found, values, strict=True):
         first, _ = span(stored.space)
         stored.cells = {c: _link(places[c], first, links) for c in places}
@@ -241,7 +252,7 @@ def _links(rows: Sequence[Row], seals: Mapping[int, Seal]) -> dict[int, Link]:
 
 def _pending(
     found: Sequence[Stored], seals: Mapping[int, Seal], at: str
-) -> Program[dict[tuple[int, str], list[Pending]]]:
+) -> Program[_Pendings]:
     """Fetch the other pending writes, by space and checkpoint."""
     ids = [stored.id for stored in found]
     of_spaces: str = "= ?"
@@ -253,7 +264,7 @@ def _pending(
         f" FROM towpath_writes w WHERE w.space {of_spaces} AND w.checkpoint {at}",
         (spaces, min(ids), max(ids)) if at == _BETWEEN else (spaces,),
     )
-    pending: dict[tuple[int, str], list[Pending]] = {}
+    pending: _Pendings = {}
     for space, checkpoint, task, idx, channel, path, *cell in rows:
         write = WriteCell(task, idx, channel, path, (cell[0], cell[1]))
         link = Link(*seals[space].open_write(checkpoint, write).cell)

@@ -95,9 +95,7 @@ def restore(serde: SerializerProtocol, item: Item) -> Restored:
         DeserializationError: the bytes are damaged, or name a class that is not
             registered.
     """
-    reader = _Reader(serde, asked_by(item))
-    [restored] = reader.read((item,))
-    return restored
+    return _Reader(serde).read((item,))[0]
 
 
 def restore_all(
@@ -127,7 +125,7 @@ def restore_traced(
     Raises:
         DeserializationError: as `restore`.
     """
-    reader = _Reader(serde, asked_by(item))
+    reader = _Reader(serde)
     frames, plans = reader.gather((item,))
     decoded = reader.decode(frames)
     [restored] = reader.made((item,), plans, iter(decoded))
@@ -162,12 +160,15 @@ _Plan = Sequence[_Route | None]
 
 
 class _Reader:
-    """Reads checkpoints with these links, in the same order."""
+    """Reads checkpoints.
 
-    def __init__(self, serde: SerializerProtocol, asked: Iterable[Link]) -> None:
+    Of several of them, it is told which links are `asked` for, as often as they are.
+    """
+
+    def __init__(self, serde: SerializerProtocol, asked: Iterable[Link] = ()) -> None:
         self._serde = serde
         self._plain = type(serde) is JsonPlusSerializer
-        self._asked = Counter(map(id, asked))
+        self._asked = dict(Counter(map(id, asked))) if asked else {}
         """How often the value of a link is still asked for, by its id."""
         self._ready: set[int] = set()
         """The links whose values are made by the time that it comes to the next one."""
@@ -222,7 +223,8 @@ class _Reader:
     def _route(self, link: Link, frames: list[Frame]) -> _Route:
         """Plan how a value is made, and add what is to be decoded for it."""
         ready, asked, own = self._ready, self._asked, id(link)
-        asked[own] -= 1
+        if asked:
+            asked[own] -= 1
         if own in ready:
             last = not asked[own]
             if last:

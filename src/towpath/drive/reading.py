@@ -35,15 +35,15 @@ async def alook(program: Program[Any]) -> Any:
 
 
 def fetch_one(command: Fetch) -> Any:
-    method, args, _ = saver_call(command)
-    return getattr(command.saver, method)(*args)
+    """The checkpoint that a command asks for; nothing goes on from it."""
+    return command.saver.get_tuple(command.config)
 
 
 async def afetch_one(command: Fetch) -> Any:
+    """Async twin of `fetch_one`."""
     if is_inline(command.saver):
         return fetch_one(command)
-    method, args, _ = saver_call(command)
-    return await getattr(command.saver, f"a{method}")(*args)
+    return await command.saver.aget_tuple(command.config)
 
 
 def fetch_all(command: FetchAll) -> list[Any]:

@@ -83,20 +83,18 @@ class Sight:
         self.req = req
         self.live = live
         self.saved = saved = for_reading(plan, req, saved)
-        self.pending = by_task(saved.pending_writes or ())
-        outside = recorded_outside(self.pending)
-        if outside:
-            self.state = open_saved(plan, req, saved)
-        else:
-            self.state = look_into(plan, saved)
+        writes = saved.pending_writes
+        self.pending = by_task(writes) if writes else {}
+        outside = recorded_outside(self.pending) if writes else []
+        self.state = open_saved(plan, req, saved) if outside else look_into(plan, saved)
         if live:
             take_outside(plan, req, self.state, outside)
         self.tasks = planned(plan, self.state, req)
-        if live:
+        if not live:
+            take_outside(plan, req, self.state, outside)
+        elif writes:
             for task in self.tasks:
                 task.done = is_done(self.pending.get(task.id, ()))
-        else:
-            take_outside(plan, req, self.state, outside)
 
     def child(self, task: Task) -> Child | None:
         """A task's subgraph and where its state is, if it has one."""
@@ -111,21 +109,21 @@ class Sight:
 
     def snapshot(self, inside: Mapping[str, StateSnapshot] = NOTHING) -> StateSnapshot:
         """The snapshot, with the states of subgraphs by the ids of their tasks."""
-        req, saved, above = self.req, self.saved, self.saved.parent_config
+        req, saved, keys = self.req, self.saved, self.plan.shown
+        above = saved.parent_config
         metadata = dict(saved.metadata)
         metadata.pop(CARRIED, None)  # the engine's own
-        tasks = self.shown_tasks(inside)
         values = self.values()
-        keys = self.plan.shown
+        tasks = self.shown_tasks(inside) if self.tasks else ()
         return StateSnapshot(
-            values=output(values, keys) if values or not self.plan.root else None,
-            next=tuple([task.name for task in self.tasks if not task.done]),
-            config=with_map(req, saved.config),
-            metadata=metadata,
-            created_at=saved.checkpoint["ts"],
-            parent_config=with_map(req, above) if above else None,
-            tasks=tuple(tasks),
-            interrupts=tuple([i for task in tasks for i in task.interrupts]),
+            output(values, keys) if values or not self.plan.root else None,
+            tuple([task.name for task in self.tasks if not task.done]),
+            with_map(req, saved.config),
+            metadata,
+            saved.checkpoint["ts"],
+            with_map(req, above) if above else None,
+            tuple(tasks),
+            tuple([i for task in tasks for i in task.interrupts]) if tasks else (),
         )
 
     def values(self) -> Mapping[str, Any]:

@@ -87,16 +87,15 @@ def place_of(graph: Any, config: Mapping[str, Any]) -> Place:
         )
     ns = conf.get("checkpoint_ns") or ""
     inner = find_subgraph(graph.plan_of_graph, ns) if ns else graph
-    parents = {
-        key: id_ for key, id_ in (conf.get("checkpoint_map") or {}).items() if key != ns
-    }
+    above = conf.get("checkpoint_map") or {}
+    parents = {key: id_ for key, id_ in above.items() if key != ns} if above else above
     request = Request(
         None,
         (),
         saver=saver,
         thread_id=str(conf["thread_id"]),
-        ns=stored_ns(inner, ns),
-        pinned=conf.get("checkpoint_id") or (conf.get("checkpoint_map") or {}).get(ns),
+        ns=stored_ns(inner, ns) if ns else ns,
+        pinned=conf.get("checkpoint_id") or above.get(ns),
         parents=parents,
         bump=bump_of(saver),
     )

@@ -61,9 +61,13 @@ def ready_anew(plan: Plan, state: State) -> Sequence[NodeSpec]:
     """The nodes that are due, as they were added, whatever the last step changed."""
     nodes = plan.nodes
     names = {plan.wakes[signal].name for signal in state.on}
-    held = state.channels.stored.keys() | state.channels.keys()
-    for channel in plan.openers.intersection((*held, *state.values, *plan.early)):
-        names.update(plan.listeners[channel])
+    stored, channels = state.channels.stored, state.channels
+    for name in plan.openers:
+        if name in stored or name in channels or name in state.values:
+            names.update(plan.listeners[name])
+    if plan.early:  # it may be open without having been written
+        for name in plan.openers.intersection(plan.early):
+            names.update(plan.listeners[name])
     ordered = names if len(names) < 2 else [name for name in nodes if name in names]
     return [nodes[name] for name in ordered if due(plan, state, nodes[name])]
 

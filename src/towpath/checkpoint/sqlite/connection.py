@@ -199,18 +199,13 @@ class Connections:
             with self._lock:
                 self.check_open()
                 return self._run(self.writer, "BEGIN", program)
-        with self._reader() as connection:
-            return self._run(connection, "BEGIN", program)
-
-    @contextmanager
-    def _reader(self) -> Iterator[sqlite3.Connection]:
         self.check_open()
         try:
             connection = self._idle.pop()
         except IndexError:
             connection = self._open()
         try:
-            yield connection
+            return self._run(connection, "BEGIN", program)
         finally:
             if self._closed or len(self._idle) >= _IDLE_MAX:
                 connection.close()
