@@ -306,11 +306,16 @@ class _Reader:
             for channel, route in zip(links, plan, strict=False)
         }
         written = [
-            next(decoded) if route is None else self._value(route, decoded)
-            for route in plan[len(links) :]
+            (
+                task,
+                channel,
+                next(decoded) if route is None else self._value(route, decoded),
+            )
+            for (task, _, _, channel, _, _), route in zip(
+                writes, plan[len(links) :], strict=True
+            )
         ]
-        told = [(write.task, write.channel) for write in writes]
-        return head, values, [(*by, v) for by, v in zip(told, written, strict=True)]
+        return head, values, written
 
     def _value(self, route: _Route, decoded: Iterator[Any]) -> Any:
         start, last, steps, cut = route
