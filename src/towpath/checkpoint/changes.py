@@ -117,7 +117,9 @@ def suspects(written: Iterable[Any]) -> set[int]:
             continue
         found.add(id(item))
         if isinstance(item, _HOLDERS):
-            pending.extend(item.values() if isinstance(item, dict) else item)
+            held = item.values() if isinstance(item, dict) else item
+            if not _SCALARS.issuperset(map(type, held)):
+                pending.extend(held)
         elif isinstance(item, Overwrite):
             pending.append(item.value)
     return found

@@ -80,16 +80,16 @@ def encode_values(
     cells: dict[str, Cell] = {}
     traces = head.traces
     for channel in channels:
-        trace = None
         if channel in values:
             writes = None if written is None else written.get(channel, ())
             cells[channel], trace = differ.store(
                 channel, values[channel], traces.get(channel), writes
             )
-        if trace is None:
-            traces.pop(channel, None)
-        else:
-            traces[channel] = trace
+            if trace is not None:
+                traces[channel] = trace
+                continue
+        if channel in traces:
+            del traces[channel]
     return cells
 
 

@@ -262,8 +262,8 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     ) -> Staged[RunnableConfig]:
         """Encode what `commit` stores."""
         address = locate(config)
-        if writes:
-            located(config)
+        if writes and address.id is None:
+            located(config)  # says so
         meta = dump_metadata(self.serde, metadata)
         own = self._encode(address, checkpoint, new_versions, written)
         draft = self._draft(address, checkpoint, new_versions, own, meta)

@@ -115,18 +115,23 @@ class StagedSaver(BaseCheckpointSaver[int]):
         `parent` are the parent's versions, where those of the head are not enough.
         """
         head = self._heads.take(address.space, address.id)
-        versions = dict(checkpoint["channel_versions"])
+        versions = checkpoint["channel_versions"]
         known = head.versions if parent is None else parent
-        exact = known is not None and follows(versions, new_versions, known)
-        channels = (
-            tuple(new_versions) if exact else changed(versions, new_versions, known)
-        )
+        channels: Collection[str]
+        if type(new_versions) is Exact and head.id is not None:
+            # Neither compared nor copied: there may be many, all but a few the same.
+            exact, channels = True, tuple(new_versions)
+            head.versions = None
+        else:
+            versions = head.versions = dict(versions)
+            exact = known is not None and follows(versions, new_versions, known)
+            channels = changed(versions, new_versions, known)
         values = checkpoint["channel_values"]
         cells = encode_values(self._differ, head, values, channels, written)
         apart: Collection[str] = ()
         if head.loose or type(new_versions) is not Exact:
             apart = loose(checkpoint)
-        head.id, head.versions, head.loose = checkpoint["id"], versions, bool(apart)
+        head.id, head.loose = checkpoint["id"], bool(apart)
         self._heads.keep(address.space, head)
         return Encoded(channels, cells, apart, versions, head.known, exact=exact)
 
