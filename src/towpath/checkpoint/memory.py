@@ -48,6 +48,7 @@ from towpath.checkpoint.base.rules import (
 from towpath.checkpoint.base.saver import (
     BaseCheckpointSaver,
     Capabilities,
+    Exact,
     Staged,
     TaskWrites,
     Written,
@@ -61,6 +62,7 @@ from towpath.checkpoint.heads import (
 )
 from towpath.checkpoint.layout import in_row
 from towpath.checkpoint.leasing import LeaseTable
+from towpath.checkpoint.overlay import Overlay
 from towpath.checkpoint.record import (
     Cell,
     WriteCell,
@@ -72,12 +74,11 @@ from towpath.checkpoint.record import (
     inherit,
     load_writes,
     located,
-    loose,
 )
 from towpath.checkpoint.serde.base import SerializerProtocol
-from towpath.checkpoint.staged import StagedSaver, Storing
+from towpath.checkpoint.staged import Encoded, StagedSaver, Storing
 from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver
-from towpath.constants import INTERRUPT
+from towpath.constants import INTERRUPT, MISSING
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -107,8 +108,8 @@ class Record(NamedTuple):
     """One stored checkpoint."""
 
     header: Cell
-    versions: ChannelVersions
-    cells: dict[str, Link]
+    versions: Overlay[str | int | float]
+    cells: Overlay[Link]
     loose: dict[str, Link]
     metadata: Cell
     parent: str | None
@@ -116,7 +117,8 @@ class Record(NamedTuple):
     @property
     def links(self) -> dict[str, Link]:
         """The stored values of all channels."""
-        return {**self.cells, **self.loose} if self.loose else self.cells
+        cells = self.cells.flat()
+        return {**cells, **self.loose} if self.loose else cells
 
 
 _Found = list[tuple[tuple[str, str, str], Record, _Writes]]
@@ -211,8 +213,9 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             return None
         at, record, writes = found
         values, traces = read_traced(Reader(self.serde), record.links)
-        traces = {c: trace for c, trace in traces.items() if c in record.cells}
-        self._heads.keep(address.space, Head(at, record.versions, traces))
+        cells = record.cells.flat()
+        traces = {c: trace for c, trace in traces.items() if c in cells}
+        self._heads.keep(address.space, Head(at, record.versions.flat(), traces))
         return self._tuple((*address.space, at), record, writes, values)
 
     def list(
@@ -284,7 +287,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     ) -> CheckpointTuple:
         load = self.serde.loads_typed
         checkpoint = load(record.header)
-        checkpoint["channel_versions"] = dict(record.versions)
+        checkpoint["channel_versions"] = dict(record.versions.flat())
         checkpoint["channel_values"] = values
         thread, ns, _ = key
         return CheckpointTuple(
@@ -344,22 +347,19 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         with self._lock:
             parent = self._space(*address.space).get(address.id or "")
         header = header_of(checkpoint)
-        versions = dict(header.pop("channel_versions"))
+        del header["channel_versions"]
         if parent is None:  # a head would tell of what is gone
             ground = address._replace(id=None)
             encoded = self._encode(ground, checkpoint, new_versions, written)
-            links = _linked(encoded.cells, {})
         else:
-            encoded = self._encode(
-                address, checkpoint, new_versions, written, parent.versions
-            )
-            links = _linked(encoded.cells, parent.cells)
-            links = inherit(parent.cells, links, encoded.channels, versions)
-        others = dump_channels(serde, checkpoint, loose(checkpoint))
+            before = parent.versions
+            encoded = self._encode(address, checkpoint, new_versions, written, before)
+        versions, cells = _placed(encoded, new_versions, parent)
+        others = dump_channels(serde, checkpoint, encoded.loose)
         return Record(
             serde.dumps_typed(header),
             versions,
-            links,
+            cells,
             {channel: Link(*cell) for channel, cell in others.items()},
             dump_metadata(serde, metadata),
             address.id,
@@ -386,7 +386,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             record = space.get(address.id or "")
             if cells and record is not None:
                 self._leases.check(lease)
-                links = {**record.cells, **_linked(cells, record.cells)}
+                links = record.cells.on(_linked(cells, record.cells))
                 space[address.id or ""] = record._replace(cells=links)
             if ended is not None:
                 self._leases.release(ended)
@@ -578,6 +578,21 @@ def _cells_of(records: Iterable[Record]) -> dict[int, int]:
                     sizes[id(at)] = len(at.data)
                 at = at.base
     return sizes
+
+
+def _placed(
+    encoded: Encoded, new_versions: ChannelVersions, parent: Record | None
+) -> tuple[Overlay[str | int | float], Overlay[Link]]:
+    """Return the versions and the stored values of a checkpoint."""
+    if parent is None:
+        return Overlay(encoded.versions), Overlay(_linked(encoded.cells, {}))
+    links = _linked(encoded.cells, parent.cells)
+    if encoded.exact and type(new_versions) is Exact:
+        changes = {c: links.get(c, MISSING) for c in encoded.channels}
+        return parent.versions.on(new_versions), parent.cells.on(changes)
+    versions = encoded.versions
+    cells = inherit(parent.cells.flat(), links, encoded.channels, versions)
+    return Overlay(versions), Overlay(cells)
 
 
 def _linked(cells: dict[str, Cell], parent: Mapping[str, Link]) -> dict[str, Link]:

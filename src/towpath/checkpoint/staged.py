@@ -30,6 +30,7 @@ from towpath.checkpoint.base.saver import (
 from towpath.checkpoint.changes import Differ
 from towpath.checkpoint.heads import Heads, changed_in_place, encode_values
 from towpath.checkpoint.layout import Known
+from towpath.checkpoint.overlay import Overlay
 from towpath.checkpoint.record import Cell, changed, follows, loose
 from towpath.types import RunnableConfig
 
@@ -108,7 +109,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
         checkpoint: Checkpoint,
         new_versions: ChannelVersions,
         written: Written,
-        parent: ChannelVersions | None = None,
+        parent: Overlay[str | int | float] | None = None,
     ) -> Encoded:
         """Encode what changed since the parent.
 
@@ -116,13 +117,13 @@ class StagedSaver(BaseCheckpointSaver[int]):
         """
         head = self._heads.take(address.space, address.id)
         versions = checkpoint["channel_versions"]
-        known = head.versions if parent is None else parent
         channels: Collection[str]
         if type(new_versions) is Exact and head.id is not None:
             # Neither compared nor copied: there may be many, all but a few the same.
             exact, channels = True, tuple(new_versions)
             head.versions = None
         else:
+            known = head.versions if parent is None else parent.flat()
             versions = head.versions = dict(versions)
             exact = known is not None and follows(versions, new_versions, known)
             channels = changed(versions, new_versions, known)

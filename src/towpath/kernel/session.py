@@ -84,7 +84,8 @@ class Session:
             self.atomic = capable(self.saver, "atomic_commit")
             if req.durability == "sync":
                 self.how = "wait"
-                self.lends = capable(self.saver, "staged")
+            at_once = req.durability == "sync" or capable(self.saver, "inline")
+            self.lends = at_once and capable(self.saver, "staged")
             self.held_records, self.unsaved = [], {}
         keys = (req.keys,) if isinstance(req.keys, str) else req.keys
         self.fading = bool(plan.ticking) and not plan.ticking.isdisjoint(keys)
