@@ -111,9 +111,9 @@ def suspects(written: Iterable[Any]) -> set[int]:
     """Return the ids of everything that is reached through built-in containers."""
     found: set[int] = set()
     pending = list(written)
-    while pending:
-        item = pending.pop()
-        if type(item) in _SCALARS or id(item) in found:
+    for item in pending:  # which grows meanwhile
+        kind = type(item)
+        if kind in _SCALARS or id(item) in found:
             continue
         found.add(id(item))
         if isinstance(item, _HOLDERS):
@@ -130,7 +130,8 @@ class Differ:
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self._serde = serde
-        self._plain = type(serde) is JsonPlusSerializer
+        self.plain = type(serde) is JsonPlusSerializer
+        """Whether the forms of the codec are known here."""
 
     def store(
         self, channel: str, value: Any, trace: Trace | None, writes: Writes
@@ -253,7 +254,7 @@ class Differ:
 
     def _frames(self, items: Iterable[Any], digests: list[int]) -> list[Any]:
         """Encode elements, each by itself; add their digests to `digests`."""
-        dumps, plain = self._serde.dumps_typed, self._plain
+        dumps, plain = self._serde.dumps_typed, self.plain
         frames: list[Any] = []
         for item in items:
             if plain and type(item) in _SCALARS:
@@ -266,7 +267,7 @@ class Differ:
         return frames
 
     def _digest(self, item: Any, cell: Cell | None = None) -> int:
-        if not self._plain:
+        if not self.plain:
             return digest_of(item, None)
         return digest_of(item, cell or self._serde.dumps_typed(item))
 
@@ -295,7 +296,7 @@ class Differ:
 
     def _pack(self, content: Any) -> bytes:
         packed: bytes = ormsgpack.packb(content)
-        if self._plain:
+        if self.plain:
             return packed
         # Keys, too, are for that codec alone to see.
         wrapped: bytes = ormsgpack.packb(self._serde.dumps_typed(packed))

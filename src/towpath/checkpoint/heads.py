@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.base.saver import Written
-from towpath.checkpoint.changes import SAME, Differ, Link, Reader, Trace
+from towpath.checkpoint.changes import NULL, SAME, Differ, Link, Reader, Trace
 from towpath.checkpoint.layout import Known
 from towpath.checkpoint.record import Cell
 
@@ -81,6 +81,10 @@ def encode_values(
     traces = head.traces
     for channel in channels:
         if channel in values:
+            if values[channel] is None and differ.plain:  # a signal, mostly
+                cells[channel] = NULL
+                traces.pop(channel, None)
+                continue
             writes = None if written is None else written.get(channel, ())
             cells[channel], trace = differ.store(
                 channel, values[channel], traces.get(channel), writes

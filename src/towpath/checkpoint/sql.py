@@ -312,6 +312,7 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     ) -> Program[RunnableConfig]:
         while missing := (yield from self._commit(draft)):
             draft.cells |= dump_channels(self.serde, checkpoint, missing)
+            draft.patched = True
         return address_config(draft.thread, draft.ns, draft.id)
 
     def stage_writes(

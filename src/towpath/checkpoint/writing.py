@@ -70,11 +70,15 @@ class Draft:
     known: Known = field(default_factory=Known)
     """Of the parent, or what the one that is stored before this will be."""
     after: After | None = None
+    patched: bool = False
+    """Whether whole values took the place of changes that the parent lacked."""
 
     def settle(self) -> None:
         """Remember it as it is stored."""
         if self.after is not None:
             self.known.follow(self.after)
+        if self.patched:  # what it is remembered to be made of, it is not
+            self.known.id = None
 
 
 _NONE: Final = Cells({}, {})
@@ -97,6 +101,11 @@ class _Ground(NamedTuple):
     """The parent's; None when there is none."""
     kept: bytes | None = None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the parent is stored as it is known, so that nothing is missing."""
+        return self.meta_tag is not None and self.versions is None
+
 
 def commit(draft: Draft) -> Program[set[str]]:
     """Store pending writes and the checkpoint they lead to.
@@ -111,8 +120,7 @@ def commit(draft: Draft) -> Program[set[str]]:
     known = None if draft.channels is None else draft.known
     ground = yield from _ground(place, draft.parent, draft.id, draft.lease, seal, known)
     channels = _changed(draft, ground)
-    missing = _missing(draft, ground, channels)
-    if missing:
+    if not ground.is_known and (missing := _missing(draft, ground, channels)):
         return missing
     space = ground.space
     if space is None:
@@ -134,7 +142,7 @@ def commit(draft: Draft) -> Program[set[str]]:
 
 
 def _changed(draft: Draft, ground: _Ground) -> Collection[str]:
-    if ground.meta_tag is not None and ground.versions is None:
+    if ground.is_known:
         assert draft.channels is not None
         return draft.channels
     return changed(draft.versions, dict(draft.new_versions), ground.versions)
