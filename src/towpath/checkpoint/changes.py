@@ -107,13 +107,15 @@ def suspects(written: Iterable[Any]) -> set[int]:
     """Return the ids of everything that is reached through built-in containers."""
     found: set[int] = set()
     pending = list(written)
-    while pending:
-        item = pending.pop()
-        if type(item) in SCALARS or id(item) in found:
+    for item in pending:  # which grows meanwhile
+        kind = type(item)
+        if kind in SCALARS or id(item) in found:
             continue
         found.add(id(item))
         if isinstance(item, _HOLDERS):
-            pending.extend(item.values() if isinstance(item, dict) else item)
+            held = item.values() if isinstance(item, dict) else item
+            if not SCALARS.issuperset(map(type, held)):
+                pending.extend(held)
         elif isinstance(item, Overwrite):
             pending.append(item.value)
     return found
@@ -124,7 +126,8 @@ class Differ:
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self._serde = serde
-        self._plain = type(serde) is JsonPlusSerializer
+        self.plain = type(serde) is JsonPlusSerializer
+        """Whether the forms of the codec are known here."""
 
     def store(
         self, channel: str, value: Any, trace: Trace | None, writes: Writes
@@ -247,7 +250,7 @@ class Differ:
 
     def _frames(self, items: Iterable[Any], digests: list[int]) -> list[Any]:
         """Encode elements, each by itself; add their digests to `digests`."""
-        dumps, plain = self._serde.dumps_typed, self._plain
+        dumps, plain = self._serde.dumps_typed, self.plain
         frames: list[Any] = []
         for item in items:
             if plain and type(item) in SCALARS:
@@ -260,7 +263,7 @@ class Differ:
         return frames
 
     def _digest(self, item: Any, cell: Cell | None = None) -> int:
-        if not self._plain:
+        if not self.plain:
             return digest_of(item, None)
         return digest_of(item, cell or self._serde.dumps_typed(item))
 
@@ -289,7 +292,7 @@ class Differ:
 
     def _pack(self, content: Any) -> bytes:
         packed: bytes = ormsgpack.packb(content)
-        if self._plain:
+        if self.plain:
             return packed
         # Keys, too, are for that codec alone to see.
         wrapped: bytes = ormsgpack.packb(self._serde.dumps_typed(packed))

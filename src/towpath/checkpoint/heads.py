@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.base.saver import Written
-from towpath.checkpoint.changes import SAME, Differ, Trace
+from towpath.checkpoint.changes import NULL, SAME, Differ, Trace
 from towpath.checkpoint.layout import Known
 from towpath.checkpoint.record import Cell
 
@@ -80,16 +80,20 @@ def encode_values(
     cells: dict[str, Cell] = {}
     traces = head.traces
     for channel in channels:
-        trace = None
         if channel in values:
+            if values[channel] is None and differ.plain:  # a signal, mostly
+                cells[channel] = NULL
+                traces.pop(channel, None)
+                continue
             writes = None if written is None else written.get(channel, ())
             cells[channel], trace = differ.store(
                 channel, values[channel], traces.get(channel), writes
             )
-        if trace is None:
-            traces.pop(channel, None)
-        else:
-            traces[channel] = trace
+            if trace is not None:
+                traces[channel] = trace
+                continue
+        if channel in traces:
+            del traces[channel]
     return cells
 
 

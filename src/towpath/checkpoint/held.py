@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from towpath.checkpoint.base.model import (
-    ChannelVersions,
     CheckpointTuple,
     address_config,
 )
 from towpath.checkpoint.base.rules import Affected
 from towpath.checkpoint.changes import Link
 from towpath.checkpoint.layout import in_row
+from towpath.checkpoint.overlay import Overlay
 from towpath.checkpoint.record import Cell, WriteCell
 from towpath.checkpoint.restoring import Item, Pending, Restored, in_order
 
@@ -21,8 +21,8 @@ class Record(NamedTuple):
     """One stored checkpoint."""
 
     header: Cell
-    versions: ChannelVersions
-    cells: dict[str, Link]
+    versions: Overlay[str | int | float]
+    cells: Overlay[Link]
     loose: dict[str, Link]
     metadata: Cell
     parent: str | None
@@ -30,7 +30,8 @@ class Record(NamedTuple):
     @property
     def links(self) -> dict[str, Link]:
         """The stored values of all channels."""
-        return {**self.cells, **self.loose} if self.loose else self.cells
+        cells = self.cells.flat()
+        return {**cells, **self.loose} if self.loose else cells
 
     def item(self, writes: Sequence[WriteCell]) -> Item:
         """Return what is to be decoded of it."""
@@ -44,7 +45,7 @@ def checkpoint_tuple(
     key: tuple[str, str, str], record: Record, restored: Restored
 ) -> CheckpointTuple:
     (checkpoint, metadata), values, writes = restored
-    checkpoint["channel_versions"] = dict(record.versions)
+    checkpoint["channel_versions"] = dict(record.versions.flat())
     checkpoint["channel_values"] = values
     thread, ns, _ = key
     parent = address_config(thread, ns, record.parent) if record.parent else None

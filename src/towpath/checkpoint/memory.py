@@ -47,6 +47,7 @@ from towpath.checkpoint.base.rules import (
 from towpath.checkpoint.base.saver import (
     BaseCheckpointSaver,
     Capabilities,
+    Exact,
     Staged,
     TaskWrites,
     Written,
@@ -58,6 +59,7 @@ from towpath.checkpoint.changes import CHANGES, SAME, Link
 from towpath.checkpoint.heads import Head
 from towpath.checkpoint.held import Record, checkpoint_tuple, sum_of
 from towpath.checkpoint.leasing import LeaseTable
+from towpath.checkpoint.overlay import Overlay
 from towpath.checkpoint.record import (
     Cell,
     WriteCell,
@@ -68,7 +70,6 @@ from towpath.checkpoint.record import (
     header_of,
     inherit,
     located,
-    loose,
 )
 from towpath.checkpoint.restoring import (
     restore,
@@ -76,9 +77,9 @@ from towpath.checkpoint.restoring import (
     restore_traced,
 )
 from towpath.checkpoint.serde.base import SerializerProtocol
-from towpath.checkpoint.staged import StagedSaver, Storing
+from towpath.checkpoint.staged import Encoded, StagedSaver, Storing
 from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver
-from towpath.constants import INTERRUPT
+from towpath.constants import INTERRUPT, MISSING
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -195,8 +196,9 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             return None
         at, record, writes = found
         restored, traces = restore_traced(self.serde, record.item(writes))
-        traces = {c: trace for c, trace in traces.items() if c in record.cells}
-        self._heads.keep(address.space, Head(at, record.versions, traces))
+        cells = record.cells.flat()
+        traces = {c: trace for c, trace in traces.items() if c in cells}
+        self._heads.keep(address.space, Head(at, record.versions.flat(), traces))
         return checkpoint_tuple((*address.space, at), record, restored)
 
     def list(
@@ -313,22 +315,19 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         with self._lock:
             parent = self._space(*address.space).get(address.id or "")
         header = header_of(checkpoint)
-        versions = dict(header.pop("channel_versions"))
+        del header["channel_versions"]
         if parent is None:  # a head would tell of what is gone
             ground = address._replace(id=None)
             encoded = self._encode(ground, checkpoint, new_versions, written)
-            links = _linked(encoded.cells, {})
         else:
-            encoded = self._encode(
-                address, checkpoint, new_versions, written, parent.versions
-            )
-            links = _linked(encoded.cells, parent.cells)
-            links = inherit(parent.cells, links, encoded.channels, versions)
-        others = dump_channels(serde, checkpoint, loose(checkpoint))
+            before = parent.versions
+            encoded = self._encode(address, checkpoint, new_versions, written, before)
+        versions, cells = _placed(encoded, new_versions, parent)
+        others = dump_channels(serde, checkpoint, encoded.loose)
         return Record(
             serde.dumps_typed(header),
             versions,
-            links,
+            cells,
             {channel: Link(*cell) for channel, cell in others.items()},
             dump_metadata(serde, metadata),
             address.id,
@@ -355,7 +354,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             record = space.get(address.id or "")
             if cells and record is not None:
                 self._leases.check(lease)
-                links = {**record.cells, **_linked(cells, record.cells)}
+                links = record.cells.on(_linked(cells, record.cells))
                 space[address.id or ""] = record._replace(cells=links)
             if ended is not None:
                 self._leases.release(ended)
@@ -419,7 +418,8 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     def _summary(self, thread: str, at: str) -> ThreadSummary:
         record = self.storage[thread][""][at]
         shown = record._replace(
-            cells={c: link for c, link in record.cells.items() if is_own(c)}, loose={}
+            cells=Overlay({c: link for c, link in record.cells.items() if is_own(c)}),
+            loose={},
         )
         restored = restore(self.serde, shown.item(self._pending(thread, "", at)))
         newest = checkpoint_tuple((thread, "", at), record, restored)
@@ -546,6 +546,21 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
 def _asks(writes: _Writes) -> bool:
     return any(write.channel == INTERRUPT for write in writes)
+
+
+def _placed(
+    encoded: Encoded, new_versions: ChannelVersions, parent: Record | None
+) -> tuple[Overlay[str | int | float], Overlay[Link]]:
+    """Return the versions and the stored values of a checkpoint."""
+    if parent is None:
+        return Overlay(encoded.versions), Overlay(_linked(encoded.cells, {}))
+    links = _linked(encoded.cells, parent.cells)
+    if encoded.exact and type(new_versions) is Exact:
+        changes = {c: links.get(c, MISSING) for c in encoded.channels}
+        return parent.versions.on(new_versions), parent.cells.on(changes)
+    versions = encoded.versions
+    cells = inherit(parent.cells.flat(), links, encoded.channels, versions)
+    return Overlay(versions), Overlay(cells)
 
 
 def _linked(cells: dict[str, Cell], parent: Mapping[str, Link]) -> dict[str, Link]:

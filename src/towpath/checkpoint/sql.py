@@ -251,8 +251,8 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     ) -> Staged[RunnableConfig]:
         """Encode what `commit` stores."""
         address = locate(config)
-        if writes:
-            located(config)
+        if writes and address.id is None:
+            located(config)  # says so
         meta = dump_metadata(self.serde, metadata)
         own = self._encode(address, checkpoint, new_versions, written)
         draft = self._draft(address, checkpoint, new_versions, own, meta)
@@ -301,6 +301,7 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     ) -> Program[RunnableConfig]:
         while missing := (yield from self._commit(draft)):
             draft.cells |= dump_channels(self.serde, checkpoint, missing)
+            draft.patched = True
         return address_config(draft.thread, draft.ns, draft.id)
 
     def stage_writes(

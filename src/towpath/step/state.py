@@ -207,8 +207,11 @@ def hold(plan: Plan, state: State, name: str, value: Any) -> bool:
     return True
 
 
-def to_checkpoint(state: State) -> dict[str, Any]:
-    """The state as the checkpoint dict that savers take, without id and time."""
+def to_checkpoint(state: State, *, lent: bool = False) -> dict[str, Any]:
+    """The state as the checkpoint dict that savers take, without id and time.
+
+    `lent`: with the containers of the state itself, until it goes on.
+    """
     stored, channels = state.stored, state.channels
     for name in state.changed:
         if name in channels:
@@ -224,10 +227,13 @@ def to_checkpoint(state: State) -> dict[str, Any]:
         else:
             stored[name] = value
     state.changed.clear()
+    versions, seen = state.versions, state.seen
+    if not lent:
+        stored, versions, seen = dict(stored), dict(versions), dict(seen)
     return {
         "v": 4,
-        "channel_values": dict(stored),
-        "channel_versions": dict(state.versions),
-        "versions_seen": dict(state.seen),
+        "channel_values": stored,
+        "channel_versions": versions,
+        "versions_seen": seen,
         "updated_channels": None if state.updated is None else sorted(state.updated),
     }
