@@ -225,3 +225,25 @@ Effect = (
 )
 Event = Task | Called | Expired | Alarm | Cancelled
 Program = Generator[Effect, Any, R]
+
+
+def overheard(
+    program: Program[R],
+    before: Callable[[Any], None],
+    after: Callable[[Any, Any], None],
+) -> Program[R]:
+    """The same program; one is told each command, the other what came of it."""
+    try:
+        command = next(program)
+        while True:
+            before(command)
+            try:
+                reply = yield command
+            except BaseException as error:
+                command = program.throw(error)
+            else:
+                after(command, reply)
+                command = program.send(reply)
+    except StopIteration as stop:
+        value: R = stop.value
+        return value

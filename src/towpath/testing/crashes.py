@@ -38,6 +38,7 @@ from towpath.kernel.commands import (
     Program,
     Record,
     Wait,
+    overheard,
 )
 from towpath.kernel.request import Chunk
 from towpath.kernel.run import Outcome
@@ -109,20 +110,13 @@ class Watch:
     def over(self, driver: Any, program: Program[Any]) -> Program[Any]:
         """Hand a program's commands on, until the process dies."""
         calls: list[Child] = []
+
+        def after(command: Any, reply: Any) -> None:
+            self.after(command, reply)
+            calls.extend(called(command, reply))
+
         try:
-            command = next(program)
-            while True:
-                self.before(command)
-                try:
-                    reply = yield command
-                except BaseException as error:
-                    command = program.throw(error)
-                else:
-                    self.after(command, reply)
-                    calls.extend(called(command, reply))
-                    command = program.send(reply)
-        except StopIteration as stop:
-            return stop.value
+            return (yield from overheard(program, self.before, after))
         except Crash:
             bury(program)
             driver.end()
