@@ -189,7 +189,8 @@ class StateVerbs:
         """The checkpoints of a thread as snapshots, newest first.
 
         `filter` compares metadata, `before` names a checkpoint to start
-        below, `limit` is how many at most.
+        below, `limit` is how many at most. Each snapshot has lists and dicts of its
+        own; what these hold, those that are read together share.
         """
         at, page = place_of(self, config), ()
         warn_unstored(at.plan, filter or ())
