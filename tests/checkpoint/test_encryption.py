@@ -292,3 +292,59 @@ def test_without_keys_there_is_nothing_to_change():
         pytest.raises(ValueError, match="encryption"),
     ):
         saver.rotate()
+
+
+# What is kept in rows
+
+
+def keep(saver, many=3):
+    """Store writes that come with the next checkpoint, and name many channels."""
+    branch = Branch(Blocking(saver), at())
+    first = {f"SECRET {n}": n for n in range(many)}
+    ids = [id_of(branch.put({**first, "log": ["SECRET log"]}))]
+    for number in range(2):
+        grown = [*branch.values["log"], f"SECRET {number}"]
+        writes = [("task", "", [("log", grown[-1:]), ("else", "SECRET else")])]
+        ids.append(id_of(branch.put({"log": grown}, writes=writes)))
+    return ids
+
+
+@pytest.mark.parametrize("many", [3, 100])
+def test_what_is_kept_in_rows_is_secret_and_reads_back(path, many):
+    with SqliteSaver(path, encryption=RING) as saver:
+        keep(saver, many)
+        before = everything(saver)
+        writes = [found.pending_writes for found in saver.list(at())]
+        assert [("task", "log", ["SECRET 1"]), ("task", "else", "SECRET else")] == (
+            writes[1]
+        )
+        assert b"SECRET" not in bytes_on_disk(path)
+    with SqliteSaver(path, encryption=Keyring(NEW, OLD)) as saver:
+        assert 3 == saver.rotate().checkpoints
+    with SqliteSaver(path, encryption=Keyring(NEW)) as saver:
+        assert before == everything(saver)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (
+            "UPDATE towpath_checkpoints SET writes = (SELECT o.writes"
+            " FROM towpath_checkpoints o WHERE o.id = '{other}') WHERE id = '{one}'"
+        ),
+        "UPDATE towpath_checkpoints SET writes = x'90' WHERE id = '{one}'",
+        "UPDATE towpath_cells SET data = x'93808080' WHERE tag LIKE 'tpf%'",
+        (
+            "UPDATE towpath_cells SET tag = 'tpf', data = x'93808080'"
+            " WHERE tag LIKE 'tpf%'"
+        ),
+    ],
+)
+def test_nor_does_that_open_when_it_was_changed(path, change):
+    with SqliteSaver(path, encryption=RING) as saver:
+        one, other, _ = keep(saver, 100)
+        with saver.cursor() as cursor:
+            cursor.execute(change.format(one=one, other=other))
+            assert 1 == cursor.rowcount
+        with pytest.raises(SealError):
+            list(saver.list(at()))

@@ -106,3 +106,9 @@ def test_what_is_no_database_of_theirs_is_an_error(folder):
     assert 1 == told.exit_code
     assert "nothing.db" in told.stderr
     assert not (folder / "towpath.db").exists()
+
+
+def test_who_looks_into_the_old_database_is_told_to_import_it(folder):
+    looked = call("threads", "--db", "old.db")
+    assert (0, True) == (looked.exit_code, "towpath import --from" in looked.stderr)
+    assert "note:" not in call("import", "--from", "old.db", "--to", "new.db").stderr

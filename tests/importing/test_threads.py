@@ -12,10 +12,12 @@ from tests.programs.both import thread
 from typing_extensions import TypedDict
 
 from towpath.checkpoint.memory import InMemorySaver
+from towpath.checkpoint.postgres import PostgresSaver
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.importing import ThreadImportError, import_threads, open_source
 from towpath.testing.api import load
 from towpath.testing.normal import Placeholders
+from towpath.warnings import TowpathWarning
 
 from . import graphs
 from .graphs import line, say
@@ -380,3 +382,39 @@ def test_postgres_is_read_through_its_package(postgres, tmp_path):
     assert ([], 2) == (told[0].unbound, told[0].questions)
     assert "end" == finish(here, OURS, "id").values["log"][-1]
     assert sorted(["asked", "asked", "end"]) == sorted(runs[len(done) :])
+
+
+# -- a database of the peer's that is opened as one of ours -------------------
+
+
+def test_who_opens_the_peers_database_is_told_how_to_import_it(tmp_path):
+    path = tmp_path / "old.db"
+    with peer_file(path) as saver:
+        graphs.one_question(PEER, saver, []).invoke({}, CONFIG)
+    with pytest.warns(TowpathWarning, match="towpath import"):
+        SqliteSaver(path).setup()
+    with pytest.warns(TowpathWarning, match="towpath import"), SqliteSaver(path) as own:
+        graphs.one_question(OURS, own, []).invoke({}, CONFIG)
+    with SqliteSaver(path) as own:  # there are threads of ours: it is known
+        assert own.get_tuple(CONFIG) is not None
+
+
+def test_so_it_is_on_a_server(postgres):
+    with PEER.PostgresSaver.from_conn_string(postgres) as saver:
+        saver.setup()
+        graphs.one_question(PEER, saver, []).invoke({}, CONFIG)
+    with (
+        pytest.warns(TowpathWarning, match="towpath import"),
+        PostgresSaver.from_conn_string(postgres),
+    ):
+        pass
+
+
+def test_tables_of_other_programs_are_nobodys_threads(tmp_path):
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE checkpoints (id INTEGER, name TEXT)")
+        connection.execute("INSERT INTO checkpoints VALUES (1, 'gate')")
+        connection.commit()
+    with SqliteSaver(path) as saver:
+        assert [] == list(saver.list(None))

@@ -140,3 +140,16 @@ def test_unknown_threads_and_missing_savers(lib: Api) -> object:
     except lib.EmptyInputError:
         seen.append("no input")
     return seen
+
+
+@on_both
+def test_what_is_next_is_told_as_the_nodes_were_added(lib: Api) -> object:
+    graph = lib.StateGraph(State)
+    for name in ("first", "z", "a"):
+        graph.add_node(name, lambda state: {})
+    graph.add_edge(lib.START, "first")
+    graph.add_edge("first", "z")
+    graph.add_edge("first", "a")
+    app = graph.compile(checkpointer=lib.InMemorySaver(), interrupt_before=["a"])
+    app.invoke({"topic": ""}, thread())
+    return app.get_state(thread()), list(app.get_state_history(thread()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -182,3 +183,27 @@ def test_an_unknown_namespace_is_an_error(colour: Colour, saver: Any) -> None:
     place = {"configurable": {"thread_id": "thread", "checkpoint_ns": "nowhere:1"}}
     with pytest.raises(UnknownNamespaceError, match="nowhere"):
         colour.state(app, place)
+
+
+# -- snapshots are the caller's own -------------------------------------------
+
+
+def test_changing_a_snapshot_changes_no_other_one_and_not_the_thread(
+    colour: Colour, saver: Any
+) -> None:
+    app = chain(a=logs("a"), b=logs("b")).compile(saver)
+    colour.invoke(app, {"log": ["1"]})
+    before = deepcopy([colour.state(app), *colour.history(app)])
+    mine = [colour.state(app), *colour.history(app)]
+
+    for one in mine[::2]:
+        one.values["log"].append("mine")
+        one.values["other"] = "mine"
+        one.config["configurable"].clear()
+        one.metadata.clear()
+        for task in one.tasks:
+            task.result.clear()
+
+    assert before[1::2] == mine[1::2]
+    assert before == [colour.state(app), *colour.history(app)]
+    assert ["1", "a", "b", "2", "a", "b"] == colour.invoke(app, {"log": ["2"]})["log"]

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 from operator import is_, is_not
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import ormsgpack
 
@@ -30,7 +30,7 @@ from towpath.checkpoint.record import Cell, dump
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.codec import Codec
 from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
-from towpath.errors import DeserializationError, SerializationError
+from towpath.errors import SerializationError
 from towpath.types import Overwrite
 
 LIST: Final = "tpl"
@@ -44,12 +44,13 @@ NULL: Final[Cell] = ("null", b"")
 SAME: Final[Cell] = ("tp=", b"")
 """Stands for a value that is stored already: the parent's cell serves."""
 
-_OURS: Final = CHANGES | {LIST, DICT}
-_ROW: Final = 96
+APART: Final = CHANGES | {LIST, DICT}
+"""The tags of cells that keep elements apart."""
+ROW: Final = 96
 """What a row costs beside its content, in bytes: on disk, and in reading."""
 _OUTWEIGHED: Final = 2
 """How many times the whole the changes to it may weigh."""
-_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 _HOLDERS: Final = (list, tuple, set, frozenset, dict)
 
 Writes = Sequence[Any] | None
@@ -61,11 +62,6 @@ class Link(NamedTuple):
     tag: str
     data: bytes
     base: Link | None = None
-
-    @property
-    def undivided(self) -> bool:
-        """Whether it is a whole value that was not taken apart."""
-        return self.base is None and self.tag not in (LIST, DICT)
 
     def chain(self) -> list[Link]:
         """Return the links from the whole value up to this one."""
@@ -98,26 +94,28 @@ class Trace:
         """Return where each element that can change is, by its id."""
         if self.index is None:
             self.index = {
-                id(item): at for at, item in _entries(self.items) if self.digests[at]
+                id(item): at for at, item in entries(self.items) if self.digests[at]
             }
         return self.index
 
     def outweighed(self, size: int) -> bool:
         """Tell whether the whole should be stored rather than this change."""
-        return self.since + size + _ROW > _OUTWEIGHED * (self.whole + _ROW)
+        return self.since + size + ROW > _OUTWEIGHED * (self.whole + ROW)
 
 
 def suspects(written: Iterable[Any]) -> set[int]:
     """Return the ids of everything that is reached through built-in containers."""
     found: set[int] = set()
     pending = list(written)
-    while pending:
-        item = pending.pop()
-        if type(item) in _SCALARS or id(item) in found:
+    for item in pending:  # which grows meanwhile
+        kind = type(item)
+        if kind in SCALARS or id(item) in found:
             continue
         found.add(id(item))
         if isinstance(item, _HOLDERS):
-            pending.extend(item.values() if isinstance(item, dict) else item)
+            held = item.values() if isinstance(item, dict) else item
+            if not SCALARS.issuperset(map(type, held)):
+                pending.extend(held)
         elif isinstance(item, Overwrite):
             pending.append(item.value)
     return found
@@ -128,7 +126,8 @@ class Differ:
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self._serde = serde
-        self._plain = type(serde) is JsonPlusSerializer
+        self.plain = type(serde) is JsonPlusSerializer
+        """Whether the forms of the codec are known here."""
 
     def store(
         self, channel: str, value: Any, trace: Trace | None, writes: Writes
@@ -141,7 +140,7 @@ class Differ:
         Raises:
             SerializationError: something in it has no exact stored form.
         """
-        if type(value) in _SCALARS:
+        if type(value) in SCALARS:
             return dump(self._serde, value, channel), None
         try:
             if type(value) is list:
@@ -180,7 +179,7 @@ class Differ:
         data = self._pack(frames)
         if trace.outweighed(len(data)):
             return self._whole_list(value)
-        since = trace.since + len(data) + _ROW
+        since = trace.since + len(data) + ROW
         known = Trace(list(value), digests, trace.whole, since)
         return (LIST_CHANGE, data), known
 
@@ -200,7 +199,7 @@ class Differ:
                 places[id(item)] = at
         trace.items += added
         trace.digests += digests
-        trace.since += len(data) + _ROW
+        trace.since += len(data) + ROW
         return (LIST_CHANGE, data), trace
 
     def _whole_list(self, value: list[Any]) -> tuple[Cell, Trace]:
@@ -237,7 +236,7 @@ class Differ:
         for key in lost:
             del known[key]
         known |= zip(changed, digests, strict=True)
-        since = trace.since + len(data) + _ROW
+        since = trace.since + len(data) + ROW
         return (DICT_CHANGE, data), Trace(dict(value), known, trace.whole, since)
 
     def _whole_dict(self, value: dict[str, Any]) -> tuple[Cell, Trace]:
@@ -251,10 +250,10 @@ class Differ:
 
     def _frames(self, items: Iterable[Any], digests: list[int]) -> list[Any]:
         """Encode elements, each by itself; add their digests to `digests`."""
-        dumps, plain = self._serde.dumps_typed, self._plain
+        dumps, plain = self._serde.dumps_typed, self.plain
         frames: list[Any] = []
         for item in items:
-            if plain and type(item) in _SCALARS:
+            if plain and type(item) in SCALARS:
                 frames.append(item)
                 digests.append(0)
                 continue
@@ -264,7 +263,7 @@ class Differ:
         return frames
 
     def _digest(self, item: Any, cell: Cell | None = None) -> int:
-        if not self._plain:
+        if not self.plain:
             return digest_of(item, None)
         return digest_of(item, cell or self._serde.dumps_typed(item))
 
@@ -272,7 +271,7 @@ class Differ:
         """Return the places of elements that are no longer what was stored."""
         places: Iterable[Any]
         if writes is None:
-            places = [at for at, _ in _entries(trace.items) if trace.digests[at]]
+            places = [at for at, _ in entries(trace.items) if trace.digests[at]]
         elif writes:
             index = trace.place()
             places = [index[known] for known in suspects(writes) if known in index]
@@ -282,7 +281,7 @@ class Differ:
         if stale:
             # One object may be in several places, and is known by one of them.
             gone = {id(trace.items[at]) for at in stale}
-            stale |= {at for at, item in _entries(trace.items) if id(item) in gone}
+            stale |= {at for at, item in entries(trace.items) if id(item) in gone}
         return stale
 
     def _changed(self, trace: Trace, at: Any) -> bool:
@@ -293,183 +292,11 @@ class Differ:
 
     def _pack(self, content: Any) -> bytes:
         packed: bytes = ormsgpack.packb(content)
-        if self._plain:
+        if self.plain:
             return packed
         # Keys, too, are for that codec alone to see.
         wrapped: bytes = ormsgpack.packb(self._serde.dumps_typed(packed))
         return wrapped
-
-
-class Reader:
-    """Restores values from the links they are stored as.
-
-    Where several of `wanted` are versions of one value, each link is decoded
-    once: they have containers of their own and share the elements.
-    """
-
-    def __init__(self, serde: SerializerProtocol, wanted: Iterable[Link] = ()) -> None:
-        self._serde = serde
-        self._plain = type(serde) is JsonPlusSerializer
-        self._wanted = {id(link): link for link in wanted}
-        self._built: dict[int, Any] = {}
-        self._ready: Iterator[Any] = iter(())
-        """Elements that are decoded, in the order in which they are asked for."""
-
-    def value(self, link: Link) -> Any:
-        """Restore a value.
-
-        Raises:
-            DeserializationError: the bytes are damaged, or name a class that
-                is not registered.
-        """
-        if link.undivided:
-            return self._serde.loads_typed((link.tag, link.data))
-        return self._restore(link, None)
-
-    def end(self, link: Link, start: int) -> Any:
-        """Restore the elements of a list from one place on."""
-        if link.tag in (LIST, LIST_CHANGE):
-            content = self._unpack(link.data)
-            if link.tag == LIST:
-                return self._alone(content[start:])
-            if len(content) == 3 and content[0] == 0 and content[1] <= start:
-                return self._alone(content[2][start - content[1] :])
-        return self.value(link)[start:]
-
-    def _alone(self, frames: list[Any]) -> list[Any]:
-        self._ready = self._decoded([(LIST, frames)])
-        return self._items(frames, None)
-
-    def traced(self, link: Link) -> tuple[Any, Trace | None]:
-        """Restore a value, and what is to be remembered of it."""
-        if link.undivided:
-            value = self._serde.loads_typed((link.tag, link.data))
-            if type(value) in _SCALARS:
-                return value, None
-            digest = self._digest(value, (link.tag, link.data))
-            return value, Trace(None, digest, len(link.data))
-        digests: dict[Any, int] = {}
-        value = self._restore(link, digests)
-        chain = link.chain()
-        since = sum(len(step.data) + _ROW for step in chain[1:])
-        kept: Any = digests
-        if type(value) is list:
-            kept = [digests[id(item)] for item in value]
-        else:
-            kept = {key: digests[id(item)] for key, item in value.items()}
-        return value, Trace(value.copy(), kept, len(chain[0].data), since)
-
-    def _digest(self, item: Any, cell: Cell) -> int:
-        return digest_of(item, cell if self._plain else None)
-
-    def _restore(self, link: Link, digests: dict[Any, int] | None) -> Any:
-        steps: list[Link] = []
-        at: Link | None = link
-        while at is not None and id(at) not in self._built:
-            steps.append(at)
-            at = at.base
-        value = None if at is None else self._built[id(at)].copy()
-        steps.reverse()
-        try:
-            ours = [(s.tag, self._unpack(s.data)) for s in steps if s.tag in _OURS]
-            self._ready = self._decoded(ours)
-            contents = iter(ours)
-            for step in steps:
-                if step.tag in _OURS:
-                    value = self._apply(value, *next(contents), digests)
-                else:
-                    value = self._foreign(step, digests)
-                if id(step) in self._wanted:
-                    self._built[id(step)] = value.copy()
-        except DeserializationError:
-            raise
-        except Exception as error:
-            raise DeserializationError(f"stored bytes are damaged: {error}") from error
-        return value
-
-    def _decoded(self, contents: Iterable[tuple[str, Any]]) -> Iterator[Any]:
-        """Decode the elements of all steps, by one call where the codec can."""
-        frames = [
-            (frame[0], frame[1])
-            for tag, content in contents
-            for group in _groups(tag, content)
-            for frame in group
-            if type(frame) is list
-        ]
-        if self._plain:
-            return iter(cast("JsonPlusSerializer", self._serde).loads_many(frames))
-        return map(self._serde.loads_typed, frames)
-
-    def _apply(
-        self, value: Any, tag: str, content: Any, digests: dict[Any, int] | None
-    ) -> Any:
-        if tag == LIST:
-            return self._items(content, digests)
-        if tag == LIST_CHANGE:
-            return self._spliced(value, content, digests)
-        if tag == DICT:
-            items = self._items(content.values(), digests)
-            return dict(zip(content, items, strict=True))
-        lost, changed = content
-        for key in lost:
-            del value[key]
-        items = self._items(changed.values(), digests)
-        value.update(zip(changed, items, strict=True))
-        return value
-
-    def _foreign(self, step: Link, digests: dict[Any, int] | None) -> Any:
-        """Restore a list or dict that was stored without taking it apart."""
-        value = self._serde.loads_typed((step.tag, step.data))
-        if digests is not None:
-            for _, item in _entries(value):
-                plain = self._plain and type(item) not in _SCALARS
-                cell = self._serde.dumps_typed(item) if plain else None
-                digests[id(item)] = digest_of(item, cell)
-        return value
-
-    def _spliced(
-        self, old: list[Any], parts: list[Any], digests: dict[Any, int] | None
-    ) -> list[Any]:
-        if len(parts) == 3 and parts[:2] == [0, len(old)]:
-            old += self._items(parts[2], digests)
-            return old
-        value: list[Any] = []
-        pending = iter(parts)
-        for part in pending:
-            if isinstance(part, int):
-                value += old[part : next(pending)]
-            else:
-                value += self._items(part, digests)
-        return value
-
-    def _items(
-        self, frames: Iterable[Any], digests: dict[Any, int] | None
-    ) -> list[Any]:
-        ready = self._ready
-        items = [next(ready) if type(frame) is list else frame for frame in frames]
-        if digests is not None:
-            for item, frame in zip(items, frames, strict=True):
-                framed = type(frame) is list
-                digests[id(item)] = self._digest(item, tuple(frame)) if framed else 0
-        return items
-
-    def _unpack(self, data: bytes) -> Any:
-        content = ormsgpack.unpackb(data)
-        if self._plain:
-            return content
-        tag, packed = content
-        return ormsgpack.unpackb(self._serde.loads_typed((tag, packed)))
-
-
-def _groups(tag: str, content: Any) -> Iterable[Iterable[Any]]:
-    """The elements in a cell's content, in the order in which they are taken."""
-    if tag == LIST:
-        return (content,)
-    if tag == LIST_CHANGE:
-        return (part for part in content if type(part) is list)
-    if tag == DICT:
-        return (content.values(),)
-    return (content[1].values(),)
 
 
 _own: Final = Codec(learn=True)
@@ -483,7 +310,7 @@ def digest_of(item: Any, cell: Cell | None) -> int:
     it. The hash of bytes is SipHash with a random key: that two encodings share
     one is as likely as one in 2**61, and nobody can bring it about.
     """
-    if type(item) in _SCALARS:
+    if type(item) in SCALARS:
         return 0
     if cell is not None:
         return hash(cell) or 1
@@ -493,7 +320,7 @@ def digest_of(item: Any, cell: Cell | None) -> int:
         return next(_unknown)  # equal to no other, as if it had changed
 
 
-def _entries(items: Any) -> Iterable[tuple[Any, Any]]:
+def entries(items: Any) -> Iterable[tuple[Any, Any]]:
     return items.items() if type(items) is dict else enumerate(items)
 
 

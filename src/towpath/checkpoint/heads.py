@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.base.saver import Written
-from towpath.checkpoint.changes import SAME, Differ, Link, Reader, Trace
+from towpath.checkpoint.changes import NULL, SAME, Differ, Trace
 from towpath.checkpoint.layout import Known
 from towpath.checkpoint.record import Cell
 
@@ -80,16 +80,20 @@ def encode_values(
     cells: dict[str, Cell] = {}
     traces = head.traces
     for channel in channels:
-        trace = None
         if channel in values:
+            if values[channel] is None and differ.plain:  # a signal, mostly
+                cells[channel] = NULL
+                traces.pop(channel, None)
+                continue
             writes = None if written is None else written.get(channel, ())
             cells[channel], trace = differ.store(
                 channel, values[channel], traces.get(channel), writes
             )
-        if trace is None:
-            traces.pop(channel, None)
-        else:
-            traces[channel] = trace
+            if trace is not None:
+                traces[channel] = trace
+                continue
+        if channel in traces:
+            del traces[channel]
     return cells
 
 
@@ -100,16 +104,3 @@ def changed_in_place(
     channels = [channel for channel in head.traces if channel in values]
     cells = encode_values(differ, head, values, channels, None)
     return {channel: cell for channel, cell in cells.items() if cell != SAME}
-
-
-def read_traced(
-    reader: Reader, links: Mapping[str, Link]
-) -> tuple[dict[str, Any], dict[str, Trace]]:
-    """Restore values, and the traces with which to tell what changes in them."""
-    values: dict[str, Any] = {}
-    traces: dict[str, Trace] = {}
-    for channel, link in links.items():
-        values[channel], trace = reader.traced(link)
-        if trace is not None:
-            traces[channel] = trace
-    return values, traces

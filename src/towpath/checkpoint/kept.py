@@ -13,29 +13,24 @@ from typing import Any, Final, NamedTuple
 
 from towpath.checkpoint.base.model import WRITES_IDX_MAP
 from towpath.checkpoint.base.saver import TaskWrites
-from towpath.checkpoint.layout import Place, counts, pack
-from towpath.checkpoint.record import Cell, WriteCell, dump
+from towpath.checkpoint.changes import NULL
+from towpath.checkpoint.layout import NO_CELL, Place, counts, pack
+from towpath.checkpoint.record import WriteCell, dump
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.codec import Codec
 
 _codec: Final = Codec()
 
 
-class Late(NamedTuple):
-    """A write that comes with the checkpoint it leads to."""
-
-    task: str
-    path: str
-    idx: int
-    channel: str
-    cell: Cell | None
-    """The value; None where it is what the new checkpoint has, or the end of that."""
-    start: int | None = None
-    """Where it begins in the list that the new checkpoint has."""
+Entry = list[Any]
+"""One write: its index, its channel, where its value is, and if that is the end of a
+list, where it begins there. None for where it is stands for the new checkpoint's."""
+Late = list[tuple[str, str, list[Entry]]]
+"""The writes of tasks, each with its path."""
 
 
 class Kept(NamedTuple):
-    """The same, as it is kept with the checkpoint that it was made on."""
+    """A write as it is kept with the checkpoint that it was made on."""
 
     task: str
     path: str
@@ -50,29 +45,32 @@ def dump_late(
     writes: Iterable[TaskWrites],
     values: Mapping[str, Any],
     stored: Collection[str],
-) -> tuple[list[Late], list[WriteCell]]:
+) -> tuple[Late, list[WriteCell]]:
     """Encode writes, but for what is stored in the new checkpoint.
 
     Of the channels in `stored`, it has these values. What replaces another write of
     its task is returned by itself: it is not kept in the row.
     """
-    late: list[Late] = []
+    late: Late = []
     others: list[WriteCell] = []
     for task, path, written in writes:
+        entries: list[Entry] = []
         for idx, (channel, value) in enumerate(written):
-            at = WRITES_IDX_MAP.get(channel, idx)
-            if at < 0:
-                cell = dump(serde, value, channel)
+            if channel in stored:
+                whole = values[channel]
+                if whole is value:
+                    entries.append([idx, channel, None])
+                    continue
+                if (start := _start(whole, value)) is not None:
+                    entries.append([idx, channel, None, start])
+                    continue
+            cell = dump(serde, value, channel)
+            if channel in WRITES_IDX_MAP:
+                at = WRITES_IDX_MAP[channel]
                 others.append(WriteCell(task, at, channel, path, cell))
-                continue
-            own = channel in stored and channel in values
-            if own and values[channel] is value:
-                late.append(Late(task, path, idx, channel, None))
-            elif own and (start := _start(values[channel], value)) is not None:
-                late.append(Late(task, path, idx, channel, None, start))
             else:
-                cell = dump(serde, value, channel)
-                late.append(Late(task, path, idx, channel, cell))
+                entries.append([idx, channel, NO_CELL if cell == NULL else cell])
+        late.append((task, path, entries))
     return late, others
 
 
@@ -84,13 +82,47 @@ def _start(whole: object, part: object) -> int | None:
     return start if all(map(is_, whole[start:], part)) else None
 
 
-def pack_kept(several: Iterable[Kept]) -> bytes:
-    """Encode writes; the names of a task are said once."""
-    tasks: dict[tuple[str, str], list[Any]] = {}
-    for task, path, *rest in several:
-        written = rest if rest[-1] is not None else rest[:-1]
-        tasks.setdefault((task, path), []).append(written)
-    return pack([[*task, writes] for task, writes in tasks.items()])
+def pack_late(
+    late: Late, own: Mapping[str, Place], before: bytes | None
+) -> tuple[bytes, int]:
+    """Encode writes, and tell how many there are.
+
+    `own` is where the values of the new checkpoint are; `before` what is kept
+    already: what was recorded first stays.
+    """
+    filled = [
+        (
+            task,
+            path,
+            [
+                entry if entry[2] is not None else _filled(entry, own[entry[1]])
+                for entry in entries
+            ],
+        )
+        for task, path, entries in late
+    ]
+    if before is not None:
+        there = {(one.task, one.idx) for one in unpack_kept(before)}
+        filled = _codec.decode(before) + [
+            (task, path, [entry for entry in entries if (task, entry[0]) not in there])
+            for task, path, entries in filled
+        ]
+    return pack(filled), sum(len(entries) for _, _, entries in filled)
+
+
+def _filled(entry: Entry, place: Place) -> Entry:
+    idx, channel, _, *start = entry
+    return [idx, channel, place, *start]
+
+
+def as_rows(late: Late) -> list[WriteCell]:
+    """Return writes as rows of their own, but for what only a new checkpoint has."""
+    return [
+        WriteCell(task, idx, channel, path, NULL if place == NO_CELL else place)
+        for task, path, entries in late
+        for idx, channel, place, *_ in entries
+        if place is not None
+    ]
 
 
 def unpack_kept(data: bytes) -> list[Kept]:

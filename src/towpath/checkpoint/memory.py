@@ -13,14 +13,13 @@ from collections import defaultdict
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
@@ -48,19 +47,19 @@ from towpath.checkpoint.base.rules import (
 from towpath.checkpoint.base.saver import (
     BaseCheckpointSaver,
     Capabilities,
+    Exact,
     Staged,
     TaskWrites,
     Written,
     check_limit,
     matches,
 )
-from towpath.checkpoint.changes import CHANGES, SAME, Link, Reader
-from towpath.checkpoint.heads import (
-    Head,
-    read_traced,
-)
-from towpath.checkpoint.layout import in_row
+from towpath.checkpoint.base.summary import ThreadSummary, is_own
+from towpath.checkpoint.changes import CHANGES, SAME, Link
+from towpath.checkpoint.heads import Head
+from towpath.checkpoint.held import Record, checkpoint_tuple, sum_of
 from towpath.checkpoint.leasing import LeaseTable
+from towpath.checkpoint.overlay import Overlay
 from towpath.checkpoint.record import (
     Cell,
     WriteCell,
@@ -69,14 +68,17 @@ from towpath.checkpoint.record import (
     dump_step,
     header_of,
     inherit,
-    load_writes,
     located,
-    loose,
+)
+from towpath.checkpoint.restoring import (
+    restore,
+    restore_all,
+    restore_traced,
 )
 from towpath.checkpoint.serde.base import SerializerProtocol
-from towpath.checkpoint.staged import StagedSaver, Storing
+from towpath.checkpoint.staged import Encoded, StagedSaver, Storing
 from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver
-from towpath.constants import INTERRUPT
+from towpath.constants import INTERRUPT, MISSING
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -97,28 +99,12 @@ __all__ = (
 )
 
 _PAGE: Final = 1024
-"""How many checkpoints of a listing are restored together, see `Reader`."""
+"""How many checkpoints of a listing are restored together, see `restoring`."""
 _Keys = list[tuple[str, str, str]]
 _Writes = list[WriteCell]
 
 
-class Record(NamedTuple):
-    """One stored checkpoint."""
-
-    header: Cell
-    versions: ChannelVersions
-    cells: dict[str, Link]
-    loose: dict[str, Link]
-    metadata: Cell
-    parent: str | None
-
-    @property
-    def links(self) -> dict[str, Link]:
-        """The stored values of all channels."""
-        return {**self.cells, **self.loose} if self.loose else self.cells
-
-
-_Found = list[tuple[tuple[str, str, str], Record, _Writes]]
+_Found = list[tuple[tuple[str, str, str], Record]]
 Space = dict[str, Record]
 """The checkpoints of one namespace of a thread, by id."""
 
@@ -183,9 +169,8 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         if found is None:
             return None
         at, record, writes = found
-        reader = Reader(self.serde)
-        values = {c: reader.value(link) for c, link in record.links.items()}
-        return self._tuple((*address.space, at), record, writes, values)
+        restored = restore(self.serde, record.item(writes))
+        return checkpoint_tuple((*address.space, at), record, restored)
 
     def _newest(self, address: Address) -> tuple[str, Record, _Writes] | None:
         """Return the checkpoint of an address, or the newest of its space."""
@@ -209,10 +194,11 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         if found is None:
             return None
         at, record, writes = found
-        values, traces = read_traced(Reader(self.serde), record.links)
-        traces = {c: trace for c, trace in traces.items() if c in record.cells}
-        self._heads.keep(address.space, Head(at, record.versions, traces))
-        return self._tuple((*address.space, at), record, writes, values)
+        restored, traces = restore_traced(self.serde, record.item(writes))
+        cells = record.cells.flat()
+        traces = {c: trace for c, trace in traces.items() if c in cells}
+        self._heads.keep(address.space, Head(at, record.versions.flat(), traces))
+        return checkpoint_tuple((*address.space, at), record, restored)
 
     def list(
         self,
@@ -248,51 +234,36 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         for start in range(0, len(keys), _PAGE):
             found = self._matching(keys[start : start + _PAGE], filter)[:left]
             left -= len(found)
-            links = [link for _, at, _ in found for link in at.links.values()]
-            reader = Reader(self.serde, links)
-            for key, record, writes in found:
-                values = {c: reader.value(link) for c, link in record.links.items()}
-                yield self._tuple(key, record, writes, values)
+            asked = [link for _, record in found for link in record.links.values()]
+            items = (record.item(self._taken(key)) for key, record in found)
+            several = restore_all(self.serde, asked, items)
+            for (key, record), restored in zip(found, several, strict=True):
+                yield checkpoint_tuple(key, record, restored)
             if not left:
                 return
 
     def _matching(self, keys: _Keys, filter: dict[str, Any] | None) -> _Found:
-        found: _Found = []
-        for thread, ns, at in keys:
-            with self._lock:
-                record = self._space(thread, ns).get(at)
-                writes = self._pending(thread, ns, at)
-            if record and matches(self.serde.loads_typed(record.metadata), filter):
-                found.append(((thread, ns, at), record, writes))
-        return found
+        with self._lock:
+            there = [(key, self._space(*key[:2]).get(key[2])) for key in keys]
+        load = self.serde.loads_typed
+        return [
+            (key, record)
+            for key, record in there
+            if record is not None  # it was deleted meanwhile
+            and (not filter or matches(load(record.metadata), filter))
+        ]
 
     def _space(self, thread: str, ns: str) -> Space:
         # Not by indexing: asking must not make an entry.
         spaces = self.storage.get(thread)
         return spaces.get(ns, {}) if spaces else {}
 
+    def _taken(self, key: tuple[str, str, str]) -> _Writes:
+        with self._lock:
+            return self._pending(*key)
+
     def _pending(self, thread: str, ns: str, at: str) -> _Writes:
         return [*self.writes.get((thread, ns, at), {}).values()]
-
-    def _tuple(
-        self,
-        key: tuple[str, str, str],
-        record: Record,
-        writes: _Writes,
-        values: dict[str, Any],
-    ) -> CheckpointTuple:
-        load = self.serde.loads_typed
-        checkpoint = load(record.header)
-        checkpoint["channel_versions"] = dict(record.versions)
-        checkpoint["channel_values"] = values
-        thread, ns, _ = key
-        return CheckpointTuple(
-            address_config(*key),
-            checkpoint,
-            load(record.metadata),
-            address_config(thread, ns, record.parent) if record.parent else None,
-            load_writes(self.serde, writes),
-        )
 
     # Writing
 
@@ -343,22 +314,19 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         with self._lock:
             parent = self._space(*address.space).get(address.id or "")
         header = header_of(checkpoint)
-        versions = dict(header.pop("channel_versions"))
+        del header["channel_versions"]
         if parent is None:  # a head would tell of what is gone
             ground = address._replace(id=None)
             encoded = self._encode(ground, checkpoint, new_versions, written)
-            links = _linked(encoded.cells, {})
         else:
-            encoded = self._encode(
-                address, checkpoint, new_versions, written, parent.versions
-            )
-            links = _linked(encoded.cells, parent.cells)
-            links = inherit(parent.cells, links, encoded.channels, versions)
-        others = dump_channels(serde, checkpoint, loose(checkpoint))
+            before = parent.versions
+            encoded = self._encode(address, checkpoint, new_versions, written, before)
+        versions, cells = _placed(encoded, new_versions, parent)
+        others = dump_channels(serde, checkpoint, encoded.loose)
         return Record(
             serde.dumps_typed(header),
             versions,
-            links,
+            cells,
             {channel: Link(*cell) for channel, cell in others.items()},
             dump_metadata(serde, metadata),
             address.id,
@@ -385,7 +353,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             record = space.get(address.id or "")
             if cells and record is not None:
                 self._leases.check(lease)
-                links = {**record.cells, **_linked(cells, record.cells)}
+                links = record.cells.on(_linked(cells, record.cells))
                 space[address.id or ""] = record._replace(cells=links)
             if ended is not None:
                 self._leases.release(ended)
@@ -424,6 +392,41 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
     # Threads over time
 
+    def _surveying(
+        self, after: tuple[str, str] | None, most: int
+    ) -> Staged[Sequence[ThreadSummary]]:
+        return self._storing(partial(self._survey, after, most))
+
+    def _survey(
+        self, after: tuple[str, str] | None, most: int
+    ) -> Sequence[ThreadSummary]:
+        with self._lock:
+            marks = [
+                (max(space), thread)
+                for thread in self.storage
+                if (space := self._space(thread, ""))
+            ]
+            older = [mark for mark in marks if after is None or mark < after]
+            return [
+                self._summary(thread, at)
+                for at, thread in sorted(older, reverse=True)[:most]
+            ]
+
+    def _summary(self, thread: str, at: str) -> ThreadSummary:
+        record = self.storage[thread][""][at]
+        shown = record._replace(
+            cells=Overlay({c: link for c, link in record.cells.items() if is_own(c)}),
+            loose={},
+        )
+        restored = restore(self.serde, shown.item(self._pending(thread, "", at)))
+        newest = checkpoint_tuple((thread, "", at), record, restored)
+        written = self._written(thread).values()
+        whole = sum_of(
+            [record for _, record in self._places(thread)],
+            [write for writes in written for write in writes],
+        )
+        return ThreadSummary(thread, newest, len(self.storage[thread][""]), whole.bytes)
+
     def _paging(self, after: str | None) -> Staged[ThreadPage]:
         return self._storing(partial(self._page, after))
 
@@ -454,7 +457,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             if not dry_run:
                 self._delete(thread, doomed, stale, whole=whole)
         kept = [record for place, record in records.items() if place not in doomed]
-        return _sum_of(
+        return sum_of(
             [records[place] for place in doomed],
             [write for place in stale for write in written[place]],
             kept,
@@ -503,7 +506,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
                     self.storage[target][ns][at] = record
                 for ns, at in written:
                     self.writes[target, ns, at] = dict(self.writes[source, ns, at])
-        return _sum_of(
+        return sum_of(
             [*records.values()], [write for each in written.values() for write in each]
         )
 
@@ -542,39 +545,19 @@ def _asks(writes: _Writes) -> bool:
     return any(write.channel == INTERRUPT for write in writes)
 
 
-def _sum_of(
-    records: Sequence[Record], writes: _Writes, others: Sequence[Record] = ()
-) -> Affected:
-    """Count what these hold, but for the cells that others need."""
-    cells = _cells_of(records)
-    for number in _cells_of(others):
-        cells.pop(number, None)
-    sizes = [len(record.header[1]) + len(record.metadata[1]) for record in records]
-    return Affected(
-        threads=1 if records or writes else 0,
-        checkpoints=len(records),
-        writes=len(writes),
-        cells=len(cells),
-        bytes=sum(sizes)
-        + sum(len(write.cell[1]) for write in writes)
-        + sum(cells.values()),
-    )
-
-
-def _cells_of(records: Iterable[Record]) -> dict[int, int]:
-    """Return the sizes of stored values, of those they build on, too, by identity.
-
-    But for those of a few bytes: other savers keep them with each checkpoint.
-    """
-    sizes: dict[int, int] = {}
-    for record in records:
-        for link in record.links.values():
-            at: Link | None = link
-            while at is not None and id(at) not in sizes:
-                if not in_row((at.tag, at.data)):
-                    sizes[id(at)] = len(at.data)
-                at = at.base
-    return sizes
+def _placed(
+    encoded: Encoded, new_versions: ChannelVersions, parent: Record | None
+) -> tuple[Overlay[str | int | float], Overlay[Link]]:
+    """Return the versions and the stored values of a checkpoint."""
+    if parent is None:
+        return Overlay(encoded.versions), Overlay(_linked(encoded.cells, {}))
+    links = _linked(encoded.cells, parent.cells)
+    if encoded.exact and type(new_versions) is Exact:
+        changes = {c: links.get(c, MISSING) for c in encoded.channels}
+        return parent.versions.on(new_versions), parent.cells.on(changes)
+    versions = encoded.versions
+    cells = inherit(parent.cells.flat(), links, encoded.channels, versions)
+    return Overlay(versions), Overlay(cells)
 
 
 def _linked(cells: dict[str, Cell], parent: Mapping[str, Link]) -> dict[str, Link]:

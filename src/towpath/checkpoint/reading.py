@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from towpath.checkpoint.base.model import Address, Checkpoint
 from towpath.checkpoint.changes import NULL, Link
@@ -28,21 +28,10 @@ from towpath.checkpoint.programs import (
     span,
 )
 from towpath.checkpoint.record import Cell, WriteCell
+from towpath.checkpoint.restoring import Pending
 from towpath.checkpoint.sealing import CELLS, HEADER, KEPT, Seal, SealOf, plain
 
 _NOTHING = Link(*NULL)
-
-
-class Pending(NamedTuple):
-    """A pending write as it is stored."""
-
-    task: str
-    path: str
-    idx: int
-    channel: str
-    link: Link
-    start: int | None = None
-    """Where in the list of the link the value begins."""
 
 
 @dataclass(slots=True)
@@ -63,11 +52,19 @@ class Stored:
     writes: list[Pending] = field(default_factory=list)
 
 
-_SELECT = (
-    "SELECT s.id, s.thread, s.ns, c.id, c.parent, c.header, c.cells, c.meta_tag,"
-    " c.meta, c.writes FROM towpath_spaces s"
-    " JOIN towpath_checkpoints c ON c.space = s.id"
+_BETWEEN = "BETWEEN ? AND ?"
+_NEWEST = "= (SELECT max(k.id) FROM towpath_checkpoints k WHERE k.space = w.space)"
+"""Which checkpoints of a namespace pending writes are of: those from the first to the
+last that are asked for, or the newest, or none."""
+_NOWHERE = ""
+_COLUMNS = (
+    "s.id, s.thread, s.ns, c.id, c.parent, c.header, c.cells, c.meta_tag, c.meta,"
+    " c.writes"
 )
+_FROM = "FROM towpath_spaces s JOIN towpath_checkpoints c ON c.space = s.id"
+_SELECT = f"SELECT {_COLUMNS} {_FROM}"
+_Pendings = dict[tuple[int, str], list[Pending]]
+"""Pending writes by space and checkpoint."""
 
 
 def latest(address: Address, seal_of: SealOf = plain) -> Program[Stored | None]:
@@ -76,11 +73,42 @@ def latest(address: Address, seal_of: SealOf = plain) -> Program[Stored | None]:
     # checkpoints of the thread.
     newest = "(SELECT max(k.id) FROM towpath_checkpoints k WHERE k.space = s.id)"
     wanted, args = (newest, []) if address.id is None else ("?", [address.id])
-    where = f" WHERE c.id = {wanted} AND s.thread = ? AND s.ns = ?"
-    rows = yield from Query(f"{_SELECT}{where}", [*args, *address.space])
+    rows = yield Query(
+        f"SELECT {_COLUMNS}, EXISTS (SELECT 1 FROM towpath_writes w"
+        f" WHERE w.space = c.space AND w.checkpoint = c.id) {_FROM}"
+        f" WHERE c.id = {wanted} AND s.thread = ? AND s.ns = ?",
+        [*args, *address.space],
+    )
+    if not rows:
+        return None
+    [[*row, has_pending]] = rows
+    stored = _stored(row, seal_of)
+    yield from _fill((stored,), seal_of, at=_BETWEEN if has_pending else _NOWHERE)
+    return stored
+
+
+def newest(
+    after: tuple[str, str] | None,
+    most: int,
+    seal_of: SealOf,
+    shown: Callable[[str], bool],
+) -> Program[list[Stored]]:
+    """Fetch the newest checkpoint of each thread, the last changed thread first.
+
+    Only the values of the channels that are `shown` are read. `after` is the id and
+    the thread of the last one of the page before.
+    """
+    args: tuple[str, ...] = () if after is None else after
+    older = "" if after is None else " AND (c.id, s.thread) < (?, ?)"
+    rows = yield from Query(
+        f"{_SELECT} WHERE s.ns = '' AND c.id = (SELECT max(k.id)"
+        f" FROM towpath_checkpoints k WHERE k.space = s.id){older}"
+        " ORDER BY c.id DESC, s.thread DESC LIMIT ?",
+        (*args, most),
+    )
     found = [_stored(row, seal_of) for row in rows]
-    yield from _fill(found, seal_of)
-    return found[0] if found else None
+    yield from _fill(found, seal_of, shown, _NEWEST)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +163,7 @@ def _conditions(scope: Scope, after: Mark | None) -> tuple[str, list[Any]]:
     return f" WHERE {where}", [arg for _, args in wanted for arg in args]
 
 
-def _stored(row: Row, seal_of: SealOf) -> Stored:
+def _stored(row: Sequence[Any], seal_of: SealOf) -> Stored:
     space, thread, ns, at, parent, header, cells, tag, meta, writes = row
     seal = seal_of(thread, ns)
     header = seal.open_part(HEADER, at, header, tag)
@@ -147,8 +175,13 @@ def _stored(row: Row, seal_of: SealOf) -> Stored:
     return found
 
 
-def _fill(found: Sequence[Stored], seal_of: SealOf) -> Program[None]:
-    """Fetch the values and the pending writes of checkpoints."""
+def _fill(
+    found: Sequence[Stored],
+    seal_of: SealOf,
+    shown: Callable[[str], bool] | None = None,
+    at: str = _BETWEEN,
+) -> Program[None]:
+    """Fetch the values of channels, and the pending writes of checkpoints."""
     if not found:
         return
     seals = {one.space: seal_of(one.thread, one.ns) for one in found}
@@ -159,7 +192,10 @@ def _fill(found: Sequence[Stored], seal_of: SealOf) -> Program[None]:
         frame = frames[stored.space, stored.row.frame]
         stored.checkpoint = unpack_header(stored.header, stored.id, frame)
         own, loose = stored.row.on(frame)
-        values.append(own | loose)
+        places = own | loose if loose else own
+        if shown is not None:
+            places = {c: places[c] for c in places if shown(c)}
+        values.append(places)
         first, _ = span(stored.space)
         wanted.update(first | count for count in counts(values[-1].values()))
         wanted.update(first | count for count in reached(stored.kept))
@@ -171,7 +207,9 @@ def _fill(found: Sequence[Stored], seal_of: SealOf) -> Program[None]:
             (as_json(wanted),),
         )
     links = _links(rows, seals)
-    pending = yield from _pending(found, seals)
+    pending: _Pendings = {}
+    if at != _NOWHERE:
+        pending = yield from _pending(found, seals, at)
     for stored, places in zip(found, values, strict=True):
         first, _ = span(stored.space)
         stored.cells = {c: _link(places[c], first, links) for c in places}
@@ -213,22 +251,23 @@ def _links(rows: Sequence[Row], seals: Mapping[int, Seal]) -> dict[int, Link]:
 
 
 def _pending(
-    found: Sequence[Stored], seals: Mapping[int, Seal]
-) -> Program[dict[tuple[int, str], list[Pending]]]:
+    found: Sequence[Stored], seals: Mapping[int, Seal], at: str
+) -> Program[_Pendings]:
     """Fetch the other pending writes, by space and checkpoint."""
-    spans: dict[int, list[str]] = {}
-    for stored in found:
-        spans.setdefault(stored.space, []).append(stored.id)
-    pending: dict[tuple[int, str], list[Pending]] = {}
-    for space, ids in spans.items():
-        rows = yield from Query(
-            "SELECT checkpoint, task, idx, channel, path, tag, data"
-            " FROM towpath_writes WHERE space = ? AND checkpoint BETWEEN ? AND ?",
-            (space, min(ids), max(ids)),
-        )
-        for checkpoint, task, idx, channel, path, *cell in rows:
-            write = WriteCell(task, idx, channel, path, (cell[0], cell[1]))
-            link = Link(*seals[space].open_write(checkpoint, write).cell)
-            one = Pending(task, path, idx, channel, link)
-            pending.setdefault((space, checkpoint), []).append(one)
+    ids = [stored.id for stored in found]
+    of_spaces: str = "= ?"
+    spaces: Any = found[0].space
+    if len(seals) > 1:
+        of_spaces, spaces = "IN (SELECT value FROM json_each(?))", as_json(seals)
+    rows = yield from Query(
+        "SELECT w.space, w.checkpoint, w.task, w.idx, w.channel, w.path, w.tag, w.data"
+        f" FROM towpath_writes w WHERE w.space {of_spaces} AND w.checkpoint {at}",
+        (spaces, min(ids), max(ids)) if at == _BETWEEN else (spaces,),
+    )
+    pending: _Pendings = {}
+    for space, checkpoint, task, idx, channel, path, *cell in rows:
+        write = WriteCell(task, idx, channel, path, (cell[0], cell[1]))
+        link = Link(*seals[space].open_write(checkpoint, write).cell)
+        one = Pending(task, path, idx, channel, link)
+        pending.setdefault((space, checkpoint), []).append(one)
     return pending

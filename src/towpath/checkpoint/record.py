@@ -21,7 +21,7 @@ from towpath.checkpoint.base.model import (
     locate,
     writes_sort_key,
 )
-from towpath.checkpoint.base.saver import Exact, TaskWrites
+from towpath.checkpoint.base.saver import TaskWrites
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.errors import SerializationError
 from towpath.types import RunnableConfig
@@ -126,9 +126,9 @@ def follows(
 ) -> bool:
     """Tell whether new versions are all in which a checkpoint differs from its parent.
 
-    Comparing the dicts as a whole costs little; not having to, nothing.
+    Comparing the dicts as a whole costs next to nothing while they are small.
     """
-    return type(new_versions) is Exact or {**parent, **new_versions} == versions
+    return {**parent, **new_versions} == versions
 
 
 def changed(
@@ -144,8 +144,8 @@ def changed(
     """
     if parent_versions is None:
         return versions.keys()
-    if {**parent_versions, **new_versions} == versions:
-        return new_versions.keys()
+    if follows(versions, new_versions, parent_versions):
+        return tuple(new_versions)
     differ = {
         channel
         for channel, version in versions.items()

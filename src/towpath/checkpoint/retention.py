@@ -36,7 +36,7 @@ class Inside(NamedTuple):
 
 _PAGE: Final = 500
 _OF_THREAD: Final = "space IN (SELECT id FROM towpath_spaces WHERE thread = ?)"
-_CHECKPOINT_SIZE: Final = (
+CHECKPOINT_SIZE: Final = (
     "length(header) + length(cells) + length(meta) + coalesce(length(writes), 0)"
 )
 
@@ -85,7 +85,7 @@ def delete(thread: str, dry: bool) -> Program[Affected]:
     """Delete everything of a thread; if `dry`, only count it."""
     take = partial(_take, args=(thread,), dry=dry)
     checkpoints = yield from take(
-        "towpath_checkpoints", f"{_CHECKPOINT_SIZE}, written", _OF_THREAD, lock=thread
+        "towpath_checkpoints", f"{CHECKPOINT_SIZE}, written", _OF_THREAD, lock=thread
     )
     writes = yield from take("towpath_writes", "length(data)", _OF_THREAD)
     cells = yield from take(
@@ -156,7 +156,7 @@ class _Known:
 def _look(thread: str, inside: Inside, dry: bool) -> Program[_Known]:
     rows = yield from Query(
         "SELECT s.id, s.ns, c.id, c.parent, c.cells, c.meta_tag, c.meta, c.writes,"
-        f" c.written, {_CHECKPOINT_SIZE} FROM towpath_spaces s"
+        f" c.written, {CHECKPOINT_SIZE} FROM towpath_spaces s"
         " JOIN towpath_checkpoints c ON c.space = s.id WHERE s.thread = ?",
         (thread,),
         lock=None if dry else thread,

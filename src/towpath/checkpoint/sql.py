@@ -17,9 +17,17 @@ from collections.abc import (
 )
 from datetime import timedelta
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, Final, TypeVar
 
-from towpath.checkpoint import leasing, reading, resealing, retention, writing
+from towpath.checkpoint import (
+    leasing,
+    overview,
+    reading,
+    resealing,
+    retention,
+    writing,
+)
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
     Address,
@@ -30,7 +38,6 @@ from towpath.checkpoint.base.model import (
     address_config,
     get_checkpoint_id,
     locate,
-    writes_sort_key,
 )
 from towpath.checkpoint.base.rules import Affected, Everything, Rule
 from towpath.checkpoint.base.saver import (
@@ -42,16 +49,12 @@ from towpath.checkpoint.base.saver import (
     check_limit,
     matches,
 )
-from towpath.checkpoint.changes import Reader
-from towpath.checkpoint.heads import (
-    Head,
-    Space,
-    read_traced,
-)
+from towpath.checkpoint.base.summary import ThreadSummary
+from towpath.checkpoint.heads import Head, Space
 from towpath.checkpoint.keeper import Keeper
 from towpath.checkpoint.kept import dump_late
 from towpath.checkpoint.programs import Make, Program
-from towpath.checkpoint.reading import Pending, Scope, Stored
+from towpath.checkpoint.reading import Scope, Stored
 from towpath.checkpoint.record import (
     Cell,
     dump_channels,
@@ -59,6 +62,15 @@ from towpath.checkpoint.record import (
     dump_step,
     header_of,
     located,
+)
+from towpath.checkpoint.restoring import (
+    Item,
+    Restored,
+    asked_by,
+    in_order,
+    restore,
+    restore_all,
+    restore_traced,
 )
 from towpath.checkpoint.sealing import PLAIN, KeyringSeal, Seal
 from towpath.checkpoint.serde.base import SerializerProtocol
@@ -129,9 +141,7 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         stored = yield from reading.latest(address, self._seal_of)
         if stored is None:
             return None
-        reader = Reader(self.serde)
-        values = {c: reader.value(link) for c, link in stored.cells.items()}
-        return self._tuple(stored, values, reader)
+        return _tuple(stored, restore(self.serde, _item(stored)))
 
     def begin_run(
         self, config: RunnableConfig, lease: Lease | None = None
@@ -169,9 +179,8 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         stored = yield from reading.latest(address, self._seal_of)
         if stored is None:
             return None
-        reader = Reader(self.serde)
-        values, traces = read_traced(reader, stored.cells)
-        found = self._tuple(stored, values, reader)
+        restored, traces = restore_traced(self.serde, _item(stored))
+        found = _tuple(stored, restored)
         versions = dict(found.checkpoint["channel_versions"])
         self._heads.keep(address.space, Head(stored.id, versions, traces))
         return found
@@ -210,11 +219,9 @@ class SqlSaver(StagedSaver, UpkeepSaver):
                 yield found
 
     def _tuples(self, page: Sequence[Stored]) -> Iterator[CheckpointTuple]:
-        wanted = [link for stored in page for link in stored.cells.values()]
-        reader = Reader(self.serde, wanted)
-        for stored in page:
-            values = {c: reader.value(link) for c, link in stored.cells.items()}
-            yield self._tuple(stored, values, reader)
+        items = [*map(_item, page)]
+        asked = chain.from_iterable(map(asked_by, items))
+        return map(_tuple, page, restore_all(self.serde, asked, items))
 
     def _scope(
         self,
@@ -228,24 +235,6 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         address = None if config is None else locate(config)
         until = get_checkpoint_id(before) if before else None
         return Scope(address, until, keep if filter else None, self._seal_of)
-
-    def _tuple(
-        self, stored: Stored, values: dict[str, Any], reader: Reader
-    ) -> CheckpointTuple:
-        checkpoint = stored.checkpoint
-        assert checkpoint is not None
-        checkpoint["channel_values"] = values
-        writes = sorted(
-            stored.writes, key=lambda w: writes_sort_key(w.path, w.task, w.idx)
-        )
-        thread, ns, parent = stored.thread, stored.ns, stored.parent
-        return CheckpointTuple(
-            address_config(thread, ns, stored.id),
-            checkpoint,
-            self.serde.loads_typed(stored.meta),
-            address_config(thread, ns, parent) if parent else None,
-            [(one.task, one.channel, _written(one, reader)) for one in writes],
-        )
 
     # Writing
 
@@ -262,8 +251,8 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     ) -> Staged[RunnableConfig]:
         """Encode what `commit` stores."""
         address = locate(config)
-        if writes:
-            located(config)
+        if writes and address.id is None:
+            located(config)  # says so
         meta = dump_metadata(self.serde, metadata)
         own = self._encode(address, checkpoint, new_versions, written)
         draft = self._draft(address, checkpoint, new_versions, own, meta)
@@ -312,6 +301,7 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     ) -> Program[RunnableConfig]:
         while missing := (yield from self._commit(draft)):
             draft.cells |= dump_channels(self.serde, checkpoint, missing)
+            draft.patched = True
         return address_config(draft.thread, draft.ns, draft.id)
 
     def stage_writes(
@@ -385,6 +375,21 @@ class SqlSaver(StagedSaver, UpkeepSaver):
 
     # Threads over time
 
+    def _surveying(
+        self, after: tuple[str, str] | None, most: int
+    ) -> Staged[Sequence[ThreadSummary]]:
+        return self._reading(partial(self._survey, after, most))
+
+    def _survey(
+        self, after: tuple[str, str] | None, most: int
+    ) -> Program[Sequence[ThreadSummary]]:
+        found = yield from overview.survey(after, most, self._seal_of)
+        tuples = self._tuples([stored for stored, _, _ in found])
+        return [
+            ThreadSummary(stored.thread, newest, checkpoints, size)
+            for (stored, checkpoints, size), newest in zip(found, tuples, strict=True)
+        ]
+
     def _paging(self, after: str | None) -> Staged[ThreadPage]:
         return self._reading(partial(retention.page, after))
 
@@ -444,11 +449,23 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         return self._reading(make) if dry_run else self._writing(make)
 
 
-def _written(write: Pending, reader: Reader) -> Any:
-    """Restore what a task wrote."""
-    if write.start is None:
-        return reader.value(write.link)
-    return reader.end(write.link, write.start)
+def _item(stored: Stored) -> Item:
+    return Item((stored.meta,), stored.cells, in_order(stored.writes))
+
+
+def _tuple(stored: Stored, restored: Restored) -> CheckpointTuple:
+    [metadata], values, writes = restored
+    checkpoint = stored.checkpoint
+    assert checkpoint is not None
+    checkpoint["channel_values"] = values
+    thread, ns, parent = stored.thread, stored.ns, stored.parent
+    return CheckpointTuple(
+        address_config(thread, ns, stored.id),
+        checkpoint,
+        metadata,
+        address_config(thread, ns, parent) if parent else None,
+        writes,
+    )
 
 
 class _Listing:

@@ -30,6 +30,7 @@ from towpath.checkpoint.base.saver import (
 from towpath.checkpoint.changes import Differ
 from towpath.checkpoint.heads import Heads, changed_in_place, encode_values
 from towpath.checkpoint.layout import Known
+from towpath.checkpoint.overlay import Overlay
 from towpath.checkpoint.record import Cell, changed, follows, loose
 from towpath.types import RunnableConfig
 
@@ -108,25 +109,30 @@ class StagedSaver(BaseCheckpointSaver[int]):
         checkpoint: Checkpoint,
         new_versions: ChannelVersions,
         written: Written,
-        parent: ChannelVersions | None = None,
+        parent: Overlay[str | int | float] | None = None,
     ) -> Encoded:
         """Encode what changed since the parent.
 
         `parent` are the parent's versions, where those of the head are not enough.
         """
         head = self._heads.take(address.space, address.id)
-        versions = dict(checkpoint["channel_versions"])
-        known = head.versions if parent is None else parent
-        exact = known is not None and follows(versions, new_versions, known)
-        channels = (
-            tuple(new_versions) if exact else changed(versions, new_versions, known)
-        )
+        versions = checkpoint["channel_versions"]
+        channels: Collection[str]
+        if type(new_versions) is Exact and head.id is not None:
+            # Neither compared nor copied: there may be many, all but a few the same.
+            exact, channels = True, tuple(new_versions)
+            head.versions = None
+        else:
+            known = head.versions if parent is None else parent.flat()
+            versions = head.versions = dict(versions)
+            exact = known is not None and follows(versions, new_versions, known)
+            channels = changed(versions, new_versions, known)
         values = checkpoint["channel_values"]
         cells = encode_values(self._differ, head, values, channels, written)
         apart: Collection[str] = ()
         if head.loose or type(new_versions) is not Exact:
             apart = loose(checkpoint)
-        head.id, head.versions, head.loose = checkpoint["id"], versions, bool(apart)
+        head.id, head.loose = checkpoint["id"], bool(apart)
         self._heads.keep(address.space, head)
         return Encoded(channels, cells, apart, versions, head.known, exact=exact)
 

@@ -25,6 +25,7 @@ from towpath.checkpoint.base.rules import (
     moment,
 )
 from towpath.checkpoint.base.saver import BaseCheckpointSaver, Staged, check_limit
+from towpath.checkpoint.base.summary import ThreadSummary
 
 R = TypeVar("R")
 Errand = Generator[Staged[Any], Any, R]
@@ -41,6 +42,22 @@ class UpkeepSaver(BaseCheckpointSaver[int]):
 
     ttl: timedelta | None = None
     """How long after its last checkpoint a thread may go, see `sweep`."""
+
+    def threads(
+        self, *, limit: int = 100, after: ThreadSummary | None = None
+    ) -> Sequence[ThreadSummary]:
+        """List threads, the last changed first: each at a glance.
+
+        At most `limit`; `after` is the last one of the page before. One that changes
+        between two pages comes to the top, and not again.
+        """
+        return self._next_threads(limit, after).run()
+
+    async def athreads(
+        self, *, limit: int = 100, after: ThreadSummary | None = None
+    ) -> Sequence[ThreadSummary]:
+        """Async twin of `threads`."""
+        return await self._next_threads(limit, after).arun()
 
     def delete_thread(self, thread_id: str, *, dry_run: bool = False) -> Affected:
         """Delete everything of a thread."""
@@ -253,7 +270,19 @@ class UpkeepSaver(BaseCheckpointSaver[int]):
         after: int = yield self._sizing()
         return max(0, before - after)
 
+    def _next_threads(
+        self, limit: int, after: ThreadSummary | None
+    ) -> Staged[Sequence[ThreadSummary]]:
+        check_limit(limit)
+        return self._surveying(None if after is None else after.mark, limit)
+
     # The chores, which a saver has
+
+    def _surveying(
+        self, after: tuple[str, str] | None, most: int
+    ) -> Staged[Sequence[ThreadSummary]]:
+        """Return the next threads, after one with this mark."""
+        raise NotImplementedError
 
     def _paging(self, after: str | None) -> Staged[ThreadPage]:
         """Return the next threads, those that sort after one."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.changes import CHANGES, NULL, SAME
-from towpath.checkpoint.kept import Kept, Late, pack_kept, unpack_kept
+from towpath.checkpoint.kept import Late, as_rows, pack_late, unpack_kept
 from towpath.checkpoint.layout import (
     FRAME,
     NO_CELL,
@@ -62,7 +62,7 @@ class Draft:
     """The values encoded so far; of some, only what changed since the parent."""
     loose: dict[str, Cell]
     """Values of channels without a version."""
-    late: Sequence[Late] = ()
+    late: Late = field(default_factory=list)
     writes: Sequence[WriteCell] = ()
     """Pending writes of the parent: those that are kept with it, and others."""
     lease: Lease | None = None
@@ -70,11 +70,18 @@ class Draft:
     known: Known = field(default_factory=Known)
     """Of the parent, or what the one that is stored before this will be."""
     after: After | None = None
+    patched: bool = False
+    """Whether whole values took the place of changes that the parent lacked."""
 
     def settle(self) -> None:
         """Remember it as it is stored."""
         if self.after is not None:
             self.known.follow(self.after)
+        if self.patched:  # what it is remembered to be made of, it is not
+            self.known.id = None
+
+
+_NONE: Final = Cells({}, {})
 
 
 class _Ground(NamedTuple):
@@ -88,11 +95,16 @@ class _Ground(NamedTuple):
     versions: ChannelVersions | None = None
     """The parent's; None when there is none, or when it is as it is known."""
     own: Mapping[str, Place] = {}
-    cells: Cells = Cells({}, {})
+    cells: Cells = _NONE
     basis: Basis | None = None
     meta_tag: str | None = None
     """The parent's; None when there is none."""
     kept: bytes | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the parent is stored as it is known, so that nothing is missing."""
+        return self.meta_tag is not None and self.versions is None
 
 
 def commit(draft: Draft) -> Program[set[str]]:
@@ -108,8 +120,7 @@ def commit(draft: Draft) -> Program[set[str]]:
     known = None if draft.channels is None else draft.known
     ground = yield from _ground(place, draft.parent, draft.id, draft.lease, seal, known)
     channels = _changed(draft, ground)
-    missing = {c for c in channels if c in draft.held and _lacks(draft, ground, c)}
-    if missing:
+    if not ground.is_known and (missing := _missing(draft, ground, channels)):
         return missing
     space = ground.space
     if space is None:
@@ -118,8 +129,10 @@ def commit(draft: Draft) -> Program[set[str]]:
     own = {c: layout.place(c, draft.cells[c]) for c in channels if c in draft.cells}
     after = draft.after = _described(draft, ground, layout, channels, own)
     yield from layout.store()
-    parts = seal.close_checkpoint(draft.id, (after.header, after.cells, *draft.meta))
-    draft.after = after._replace(header=parts[0], cells=parts[1])
+    parts = (after.header, after.cells, *draft.meta)
+    if seal is not PLAIN:
+        parts = seal.close_checkpoint(draft.id, parts)
+        draft.after = after._replace(header=parts[0], cells=parts[1])
     row = (draft.parent, *parts, space, draft.id)
     yield Query(_REPLACE if ground.again else _INSERT, row)
     if ground.again:  # it may have been the only one to use a cell
@@ -129,7 +142,7 @@ def commit(draft: Draft) -> Program[set[str]]:
 
 
 def _changed(draft: Draft, ground: _Ground) -> Collection[str]:
-    if ground.meta_tag is not None and ground.versions is None:
+    if ground.is_known:
         assert draft.channels is not None
         return draft.channels
     return changed(draft.versions, dict(draft.new_versions), ground.versions)
@@ -206,11 +219,7 @@ def _commit_writes(
 ) -> Program[None]:
     writes = [*draft.writes]
     if ground.meta_tag is None:  # there is nothing yet with which to keep them
-        writes += [
-            WriteCell(task, idx, channel, path, cell)
-            for task, path, idx, channel, cell, _ in draft.late
-            if cell is not None
-        ]
+        writes += as_rows(draft.late)
     elif draft.late:
         yield from _keep_writes(draft, ground, space, own)
     if writes:
@@ -225,18 +234,14 @@ def _keep_writes(
     at, tag, seal = draft.parent, ground.meta_tag, draft.seal
     assert at is not None
     assert tag is not None
-    kept: dict[tuple[str, int], Kept] = {}
-    if ground.kept is not None:
-        before = unpack_kept(seal.open_part(KEPT, at, ground.kept, tag))
-        kept = {(one.task, one.idx): one for one in before}
-    for task, path, idx, channel, cell, start in draft.late:
-        place = own[channel] if cell is None else [*cell]
-        kept.setdefault((task, idx), Kept(task, path, idx, channel, place, start))
-    data = seal.close_part(KEPT, at, pack_kept(kept.values()), tag)
+    before = ground.kept
+    if before is not None:
+        before = seal.open_part(KEPT, at, before, tag)
+    data, count = pack_late(draft.late, own, before)
     yield Query(
         "UPDATE towpath_checkpoints SET writes = ?, written = ?"
         " WHERE space = ? AND id = ?",
-        (data, len(kept), space, at),
+        (seal.close_part(KEPT, at, data, tag), count, space, at),
     )
 
 
@@ -261,14 +266,21 @@ def amend(
     )
 
 
-def _lacks(draft: Draft, ground: _Ground, channel: str) -> bool:
-    """Tell whether a value cannot be made of the draft and what it builds on."""
-    cell = draft.cells.get(channel)
-    if cell is None:
-        return True
-    if cell == SAME:
-        return channel not in ground.own
-    return cell[0] in CHANGES and type(ground.own.get(channel)) is not int
+def _missing(draft: Draft, ground: _Ground, channels: Collection[str]) -> set[str]:
+    """Return what cannot be made of the draft and what it builds on."""
+    cells = draft.cells
+    missing: set[str] = set()
+    for channel in channels:
+        if channel not in cells:
+            if channel in draft.held:
+                missing.add(channel)
+            continue
+        tag = cells[channel][0]
+        if (tag in CHANGES and type(ground.own.get(channel)) is not int) or (
+            tag == SAME[0] and channel not in ground.own
+        ):
+            missing.add(channel)
+    return missing
 
 
 def _ground(
@@ -298,9 +310,9 @@ def _ground(
     check(lease, epoch)
     if header is None or parent is None:
         return _Ground(space, newest, bool(again))
-    ground = _Ground(space, newest, bool(again), meta_tag=tag, kept=kept)
     if known is not None and known.is_still(parent, header, cells):
-        return ground._replace(own=known.own, basis=known.basis)
+        same = (None, known.own, _NONE, known.basis)
+        return _Ground(space, newest, bool(again), *same, tag, kept)
     header = seal.open_part(HEADER, parent, header, tag)
     found = Cells.unpack(seal.open_part(CELLS, parent, cells, tag))
     frames = yield from load_frames({(space, found.frame)}, {space: seal})
@@ -308,7 +320,8 @@ def _ground(
     versions = unpack_header(header, parent, frame)["channel_versions"]
     basis = None if frame is None else basis_of(frame, header, found)
     places, _ = found.on(frame)
-    return ground._replace(versions=versions, own=places, cells=found, basis=basis)
+    read = (versions, places, found, basis)
+    return _Ground(space, newest, bool(again), *read, tag, kept)
 
 
 class _Layout:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import click
 
@@ -25,6 +26,7 @@ from towpath.cli.session import open_graph
 from towpath.cli.storage import open_saver, require_thread, threads
 from towpath.cli.target import TargetError
 
+SHOWN: Final = 100
 common_options = with_options(db_option, json_option, debug_option)
 
 
@@ -34,18 +36,28 @@ common_options = with_options(db_option, json_option, debug_option)
     type=click.Choice(["done", "waiting", "failed", "unfinished", "input refused"]),
     help="Only threads that stand so.",
 )
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    help=f"At most so many: {SHOWN}, or with --json all, if it is not given.",
+)
 @common_options
-def threads_command(status: str | None, db: str, as_json: bool) -> None:
-    """List threads: how each stands, its age and size, what it waits for."""
+def threads_command(
+    status: str | None, limit: int | None, db: str, as_json: bool
+) -> None:
+    """List threads: how each stands, its age and size, what it waits for.
+
+    The last changed one comes first.
+    """
     with open_saver(db, create=False) as saver:
-        found = threads(saver, sized=True)
-    if status is not None:
-        found = [one for one in found if one.status == status]
-    if as_json:
-        for one in found:
-            emit(to_json(one))
-    else:
-        show.show_threads(found)
+        found = (one for one in threads(saver) if status in (None, one.status))
+        if as_json:
+            for one in islice(found, limit):
+                emit(to_json(one))
+            return
+        show.show_threads([*islice(found, limit or SHOWN)])
+        if next(found, None) is not None:
+            click.echo("there are more of them: see --limit", err=True)
 
 
 @click.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 import click
@@ -107,14 +108,18 @@ def complete_thread(
     ctx: click.Context, _: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer the threads of the database."""
-    from towpath.cli.storage import open_saver, threads  # only here: it is slow
+    from towpath.cli.storage import (  # only here: it is slow
+        SEARCHED,
+        open_saver,
+        threads,
+    )
 
     try:
         db = ctx.params.get("db") or find_project().db or "towpath.db"
         with open_saver(db, create=False) as saver:
             return [
                 CompletionItem(one.id, help=one.status)
-                for one in threads(saver)
+                for one in islice(threads(saver), SEARCHED)
                 if one.id.startswith(incomplete)
             ]
     except (Problem, TowpathError, OSError):

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+import click
+
+from towpath.checkpoint.base.summary import ThreadSummary
 from towpath.checkpoint.serde.keyring import Keyring
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.cli.plain import to_plain
 from towpath.cli.problem import Problem, nearest
 from towpath.constants import ERROR, INTERRUPT, RESUME, START, TASKS
 from towpath.errors import PersistenceError, UnknownCheckpointError
+from towpath.warnings import TowpathWarning
 
+PAGE: Final = 200
+SEARCHED: Final = 1000
+"""How many threads are looked through for a name like the one that was given."""
 _SETTING = re.compile(r"\s*(host|hostaddr|dbname|user|service|port)\s*=")
 """How the other form of an address begins: `host=localhost dbname=towpath`."""
 _PASSWORD = re.compile(r"\bpassword\s*=\s*('(\\.|[^'\\])*'|\S+)\s*")
@@ -26,7 +35,13 @@ _PASSWORD = re.compile(r"\bpassword\s*=\s*('(\\.|[^'\\])*'|\S+)\s*")
 @contextmanager
 def open_saver(db: str, *, create: bool) -> Iterator[Any]:
     """Open the database that `--db` names: a server's, or a SQLite file."""
-    with open_postgres(db) if is_server(db) else open_sqlite(db, create) as saver:
+    with ExitStack() as stack:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", TowpathWarning)
+            opened = open_postgres(db) if is_server(db) else open_sqlite(db, create)
+            saver = stack.enter_context(opened)
+        for warning in told:
+            click.echo(f"note: {warning.message}", err=True)
         yield saver
 
 
@@ -106,26 +121,27 @@ class Thread:
     bytes: int | None = None
 
 
-def threads(saver: Any, *, sized: bool = False) -> list[Thread]:
-    """List the threads, the last changed one first; `sized` with what each takes."""
-    found: dict[str, Thread] = {}
-    for saved in saver.list(None):
-        settings = saved.config["configurable"]
-        if settings.get("checkpoint_ns"):
-            continue
-        one = found.setdefault(settings["thread_id"], Thread(settings["thread_id"]))
-        one.checkpoints += 1
-        stamp = saved.checkpoint["ts"]
-        if one.changed is None or stamp > one.changed:
-            one.changed = stamp
-            one.step = saved.metadata.get("step")
-            one.questions = open_questions(saved)
-            one.status = status_of(saved)
-            one.waiting_for = waiting_for(saved)
-    for one in found.values() if sized else ():
-        # What deleting would free is what the thread takes.
-        one.bytes = saver.delete_thread(one.id, dry_run=True).bytes
-    return sorted(found.values(), key=lambda one: one.changed or "", reverse=True)
+def threads(saver: Any) -> Iterator[Thread]:
+    """List the threads, the last changed one first; they are read page by page."""
+    after = None
+    while page := saver.threads(limit=PAGE, after=after):
+        yield from map(at_a_glance, page)
+        after = page[-1]
+
+
+def at_a_glance(found: ThreadSummary) -> Thread:
+    """Say how a thread stands."""
+    newest = found.newest
+    return Thread(
+        found.id,
+        checkpoints=found.checkpoints,
+        step=newest.metadata.get("step"),
+        changed=newest.checkpoint["ts"],
+        questions=open_questions(newest),
+        status=status_of(newest),
+        waiting_for=waiting_for(newest),
+        bytes=found.bytes,
+    )
 
 
 def open_questions(saved: Any) -> list[str]:
@@ -214,5 +230,5 @@ def require_thread(saver: Any, config: dict[str, Any]) -> None:
             f"thread {thread!r} has no checkpoint {checkpoint!r}",
             hint=f"`towpath history --thread {thread}` lists them",
         )
-    hint = nearest(thread, (one.id for one in threads(saver)))
+    hint = nearest(thread, (one.id for one in islice(threads(saver), SEARCHED)))
     raise Problem(f"there is no thread {thread!r}", hint=hint)

@@ -42,6 +42,7 @@ from towpath.drive.common import (
     stamp,
 )
 from towpath.drive.queues import Backlog, Inbox
+from towpath.drive.reading import afetch_all
 from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
     Called,
@@ -575,11 +576,7 @@ class LoopDriver:
         return target
 
     async def ask_saver_all(self, command: FetchAll) -> list[Any]:
-        method, args, kwargs = saver_call(command)
-        if is_inline(command.saver):
-            return list(getattr(command.saver, method)(*args, **kwargs))
-        rows = getattr(command.saver, f"a{method}")(*args, **kwargs)
-        return [row async for row in rows]
+        return await afetch_all(command)
 
 
 # As in the blocking driver, a table of functions: bound methods would be a cycle.

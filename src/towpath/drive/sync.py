@@ -35,6 +35,7 @@ from towpath.drive.common import (
     staged,
     stamp,
 )
+from towpath.drive.reading import fetch_all
 from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
     Called,
@@ -496,8 +497,7 @@ class SyncDriver:
         return target
 
     def ask_saver_all(self, command: FetchAll) -> list[Any]:
-        method, args, kwargs = saver_call(command)
-        return list(getattr(command.saver, method)(*args, **kwargs))
+        return fetch_all(command)
 
     def recall(self, command: Recall) -> Any:
         return command.cache.get(command.keys)

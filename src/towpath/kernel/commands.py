@@ -135,13 +135,17 @@ class Fork:
 
 @dataclass(slots=True)
 class FetchAll:
-    """Read checkpoints, newest first. Reply: a list of `CheckpointTuple`."""
+    """Read checkpoints, newest first. Reply: a list of `CheckpointTuple`.
+
+    Or of what `made` makes of each, so that no more than one is held at a time.
+    """
 
     saver: Any
     config: Config
     filter: Mapping[str, Any] | None = None
     before: Config | None = None
     limit: int | None = None
+    made: Callable[[Any], Any] | None = None
 
 
 @dataclass(slots=True)

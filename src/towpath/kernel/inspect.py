@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, Final, cast
 
 from towpath.constants import CONF, ERROR, INTERRUPT
 from towpath.context import RunnableConfig
@@ -13,15 +14,25 @@ from towpath.kernel.commands import Fetch, Program
 from towpath.kernel.migrate import for_reading, name_now
 from towpath.kernel.request import Request
 from towpath.kernel.settle import stand_in_of
-from towpath.kernel.start import by_task, open_saved, recorded_outside, take_outside
+from towpath.kernel.start import (
+    by_task,
+    look_into,
+    open_saved,
+    recorded_outside,
+    take_outside,
+)
 from towpath.plan import Plan
 from towpath.step.interrupts import accepted_answers, is_done, own_writes
-from towpath.step.prepare import prepare
-from towpath.step.project import Keys, child_config, output, result_of
-from towpath.step.state import CARRIED, State
+from towpath.step.prepare import planned
+from towpath.step.project import Keys, output, result_of
+from towpath.step.state import CARRIED
 from towpath.step.tasks import Task, Write, in_fold_order, lasting_ns
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt, PregelTask, StateSnapshot
+
+Child = tuple[Any, dict[str, Any]]
+"""A subgraph, and what its config says of where its state is."""
+NOTHING: Final[Mapping[str, StateSnapshot]] = MappingProxyType({})
 
 
 def get_state(
@@ -29,67 +40,115 @@ def get_state(
 ) -> Program[StateSnapshot]:
     """The snapshot of a thread, empty when it has never run."""
     saved = yield Fetch(req.saver, req.place(req.pinned))
-    live = req.pinned is None
-    return (yield from snapshot(plan, req, saved, config, subgraphs, live=live))
-
-
-def snapshot(
-    plan: Plan,
-    req: Request,
-    saved: Any,
-    config: Mapping[str, Any],
-    subgraphs: bool,
-    *,
-    live: bool,
-) -> Program[StateSnapshot]:
-    """One checkpoint as a snapshot; `live` shows finished tasks' writes applied."""
     if saved is None:
-        return StateSnapshot(
-            values={},
-            next=(),
-            config=as_config(config),
-            metadata=None,
-            created_at=None,
-            parent_config=None,
-            tasks=(),
-            interrupts=(),
-        )
-    saved = for_reading(plan, req, saved)
-    state, pending = opened(plan, req, saved)
-    # An old checkpoint is shown with the tasks it was stored with, a thread's
-    # newest one with those that come next.
-    tasks = [] if live else prepare(plan, state, req, state.step)
-    take_outside(plan, req, state, recorded_outside(pending))
-    if live:
-        tasks = prepare(plan, state, req, state.step)
-    keys: Keys = plan.shown
-    answered = accepted_answers(pending) if live else {}
-    shown: list[PregelTask] = []
-    for task in tasks:
-        recorded = pending.get(task.id, ())
-        task.done = live and is_done(recorded)
-        own = own_place(saved)
-        child = yield from child_state(plan, req, task, own, subgraphs)
-        shown.append(shown_task(task, recorded, keys, child, answered))
-        shown.extend(shown_handler(plan, task, pending, answered))
-    values: Mapping[str, Any] = state.values
-    if live:
-        ended = in_fold_order([task for task in tasks if task.done])
-        done = [w for task in ended for w in own_writes(pending[task.id])]
-        # What could not be folded is why the thread stopped; it can be looked at.
-        with suppress(Exception):
-            values = fresh_values(plan, state, done)
-    above = saved.parent_config
+        return empty(config)
+    sight = Sight(plan, req, saved, live=req.pinned is None)
+    if not subgraphs:
+        return sight.snapshot()
+    inside = {}
+    for task in sight.tasks:
+        if (child := sight.child(task)) is not None:
+            inside[task.id] = yield from child_state(req, child, sight.saved)
+    return sight.snapshot(inside)
+
+
+def past(plan: Plan, req: Request, saved: Any) -> StateSnapshot:
+    """One checkpoint of a thread's history as a snapshot."""
+    return Sight(plan, req, saved, live=False).snapshot()
+
+
+def empty(config: Mapping[str, Any]) -> StateSnapshot:
+    """The snapshot of a thread that has never run."""
     return StateSnapshot(
-        values=output(values, keys) if values or not plan.root else None,
-        next=tuple(task.name for task in tasks if not task.done),
-        config=as_config(with_map(req, saved.config)),
-        metadata=shown_metadata(saved.metadata),
-        created_at=saved.checkpoint["ts"],
-        parent_config=as_config(with_map(req, above)) if above else None,
-        tasks=tuple(shown),
-        interrupts=tuple(i for task in shown for i in task.interrupts),
+        values={},
+        next=(),
+        config=as_config(config),
+        metadata=None,
+        created_at=None,
+        parent_config=None,
+        tasks=(),
+        interrupts=(),
     )
+
+
+class Sight:
+    """One checkpoint as it is seen by those who look at it.
+
+    `live` shows finished tasks' writes applied, and the tasks that come next; an
+    old checkpoint is shown with the tasks it was stored with.
+    """
+
+    def __init__(self, plan: Plan, req: Request, saved: Any, *, live: bool) -> None:
+        self.plan = plan
+        self.req = req
+        self.live = live
+        self.saved = saved = for_reading(plan, req, saved)
+        writes = saved.pending_writes
+        self.pending = by_task(writes) if writes else {}
+        outside = recorded_outside(self.pending) if writes else []
+        self.state = open_saved(plan, req, saved) if outside else look_into(plan, saved)
+        if live:
+            take_outside(plan, req, self.state, outside)
+        self.tasks = planned(plan, self.state, req)
+        if not live:
+            take_outside(plan, req, self.state, outside)
+        elif writes:
+            for task in self.tasks:
+                task.done = is_done(self.pending.get(task.id, ()))
+
+    def child(self, task: Task) -> Child | None:
+        """A task's subgraph and where its state is, if it has one."""
+        action = task.spec.action
+        graph = None if action is None else action.graph
+        if graph is None:
+            graph = self.plan.called.get(task.name)
+        if graph is None or graph.checkpointer is False:
+            return None
+        thread = self.saved.config[CONF].get("thread_id")
+        return graph, {"thread_id": thread, "checkpoint_ns": task.ns}
+
+    def snapshot(self, inside: Mapping[str, StateSnapshot] = NOTHING) -> StateSnapshot:
+        """The snapshot, with the states of subgraphs by the ids of their tasks."""
+        req, saved, keys = self.req, self.saved, self.plan.shown
+        above = saved.parent_config
+        metadata = dict(saved.metadata)
+        metadata.pop(CARRIED, None)  # the engine's own
+        values = self.values()
+        tasks = self.shown_tasks(inside) if self.tasks else ()
+        return StateSnapshot(
+            output(values, keys) if values or not self.plan.root else None,
+            tuple([task.name for task in self.tasks if not task.done]),
+            with_map(req, saved.config),
+            metadata,
+            saved.checkpoint["ts"],
+            with_map(req, above) if above else None,
+            tuple(tasks),
+            tuple([i for task in tasks for i in task.interrupts]) if tasks else (),
+        )
+
+    def values(self) -> Mapping[str, Any]:
+        """The values of the state, with what finished tasks wrote if it is `live`."""
+        if any(task.done for task in self.tasks):
+            ended = in_fold_order([task for task in self.tasks if task.done])
+            done = [w for task in ended for w in own_writes(self.pending[task.id])]
+            # What could not be folded is why the thread stopped; it can be looked at.
+            with suppress(Exception):
+                return fresh_values(self.plan, self.state, done)
+        return self.state.values
+
+    def shown_tasks(self, inside: Mapping[str, StateSnapshot]) -> list[PregelTask]:
+        plan, pending = self.plan, self.pending
+        answered = accepted_answers(pending) if self.live else {}
+        shown = []
+        for task in self.tasks:
+            state: Any = inside.get(task.id)
+            if state is None and (child := self.child(task)) is not None:
+                state = {CONF: child[1]}
+            recorded = pending.get(task.id, ())
+            shown.append(shown_task(task, recorded, plan.shown, state, answered))
+            if task.spec.error_handler is not None:
+                shown.extend(shown_handler(plan, task, pending, answered))
+        return shown
 
 
 def shown_handler(
@@ -109,35 +168,16 @@ def shown_handler(
     return [shown] if shown.interrupts else []
 
 
-def opened(
-    plan: Plan, req: Request, saved: Any
-) -> tuple[State, dict[str, list[Write]]]:
-    """The state at a checkpoint, and what is recorded under it."""
-    state = open_saved(plan, req, saved)
-    pending = by_task(saved.pending_writes or ())
-    state.updated = None
-    return state, pending
-
-
-def own_place(saved: Any) -> dict[str, Any]:
-    return {CONF: dict(saved.config[CONF])}
-
-
-def shown_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A checkpoint's metadata without what is the engine's own."""
-    return {key: value for key, value in metadata.items() if key != CARRIED}
-
-
 def as_config(config: Mapping[str, Any]) -> RunnableConfig:
     return cast("RunnableConfig", dict(config))  # the same keys, under their type
 
 
-def with_map(req: Request, config: Mapping[str, Any]) -> dict[str, Any]:
+def with_map(req: Request, config: Mapping[str, Any]) -> RunnableConfig:
     """A checkpoint's config; in a subgraph it tells of the checkpoints above."""
     conf = dict(config[CONF])
     if req.ns and req.parents:
         conf["checkpoint_map"] = {**req.parents, req.ns: conf["checkpoint_id"]}
-    return {CONF: conf}
+    return cast("RunnableConfig", {CONF: conf})
 
 
 def shown_task(
@@ -153,53 +193,29 @@ def shown_task(
     for channel, value in recorded:
         if channel == ERROR:
             error = value
-        elif channel == INTERRUPT:
+        elif channel == INTERRUPT and not task.done:
+            # As for a finished one, what it asked is history.
             interrupts = tuple(i for i in value if i.id not in answered)
-    done = is_done(recorded)
-    if task.done:
-        interrupts = ()  # shown as finished: what it asked is history
-    result = result_of(own_writes(recorded), keys) if done else None
+    result = result_of(recorded, keys) if recorded and is_done(recorded) else None
     if result is not None and isinstance(keys, str):
         result = result.get(keys)  # a lone key gives its bare value
-    return PregelTask(
-        id=task.id,
-        name=task.name,
-        path=task.path,
-        error=error,
-        interrupts=interrupts,
-        state=child,
-        result=result,
-    )
+    return PregelTask(task.id, task.name, task.path, error, interrupts, child, result)
 
 
-def child_state(
-    plan: Plan,
-    req: Request,
-    task: Task,
-    own: Mapping[str, Any],
-    subgraphs: bool,
-) -> Program[Any]:
-    """The state of a task's subgraph: a snapshot, the config to it, or None."""
-    config = child_config(task, own)
-    graph = None if task.spec.action is None else task.spec.action.graph
-    if config is None and graph is None:
-        graph = plan.called.get(task.name)
-        if graph is not None and graph.checkpointer is not False:
-            thread = own[CONF].get("thread_id")
-            config = {CONF: {"thread_id": thread, "checkpoint_ns": task.ns}}
-    if config is None or graph is None or not subgraphs:
-        return config
-    conf = config[CONF]
-    place = {CONF: {**conf, "checkpoint_ns": stored_ns(graph, conf["checkpoint_ns"])}}
+def child_state(req: Request, child: Child, saved: Any) -> Program[StateSnapshot]:
+    """The snapshot of a subgraph of a task that was planned on a checkpoint."""
+    graph, conf = child
+    ns = stored_ns(graph, conf["checkpoint_ns"])
     inner = Request(
         None,
         (),
         saver=saver_for(graph, req.saver),
         thread_id=conf["thread_id"],
-        ns=stored_ns(graph, conf["checkpoint_ns"]),
-        parents={**req.parents, req.ns: own[CONF]["checkpoint_id"]},
+        ns=ns,
+        parents={**req.parents, req.ns: saved.config[CONF]["checkpoint_id"]},
         bump=req.bump,
     )
+    place = {CONF: {**conf, "checkpoint_ns": ns}}
     return (yield from get_state(graph.plan_of_graph, inner, place, subgraphs=True))
 
 

@@ -89,9 +89,8 @@ class Request:
     def __init__(self, input: Any, keys: Keys, **given: Any) -> None:
         self.input = input
         self.keys = keys
-        for name, value in given.items():
-            assert hasattr(Request, name), name
-            setattr(self, name, value)
+        assert FIELDS.issuperset(given), given.keys() - FIELDS
+        self.__dict__.update(given)
 
     @cached_property
     def ns(self) -> str:
@@ -126,3 +125,7 @@ class Request:
     def forks_inside(self, ns: str) -> bool:
         """Whether a subgraph in this namespace is to go on from a named checkpoint."""
         return any(key == ns or key.startswith(f"{ns}|") for key in self.forks)
+
+
+FIELDS: Final = frozenset(dir(Request))
+"""What a caller of `Request` may give."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from towpath.checkpoint.base.saver import Added
+from towpath.checkpoint.base.saver import Added, Exact
 from towpath.constants import ERROR, INTERRUPT, MISSING, RESUME
 from towpath.errors import SerializationError
 from towpath.kernel.commands import (
@@ -45,7 +45,9 @@ class Session:
     `pending` holds the writes recorded under the current checkpoint, by task
     id; `late` those that the next commit carries; `held` the checkpoint that
     waits for the end of a run with durability "exit". `entered` counts the step
-    of the entry node, where it was taken together with the input.
+    of the entry node, where it was taken together with the input. `exact` tells
+    that the checkpoint before is of this run, and `lends` that one is stored
+    before the run goes on, so that it need not be copied.
     """
 
     # Class attributes are the defaults: most runs never set most of these.
@@ -57,6 +59,8 @@ class Session:
     atomic = False
     grouping = False
     """Whether what several tasks wrote can be recorded at once."""
+    exact = False
+    lends = False
     how: Any = "behind"
     held: Persist | None = None
     tasks: Sequence[Task] = ()
@@ -84,6 +88,8 @@ class Session:
             self.grouping = capable(self.saver, "staged")
             if req.durability == "sync":
                 self.how = "wait"
+            at_once = req.durability == "sync" or capable(self.saver, "inline")
+            self.lends = at_once and capable(self.saver, "staged")
             self.held_records, self.unsaved = [], {}
         keys = (req.keys,) if isinstance(req.keys, str) else req.keys
         self.fading = bool(plan.ticking) and not plan.ticking.isdisjoint(keys)
@@ -187,9 +193,9 @@ class Session:
         command = Persist(
             self.saver,
             self.req.place(None if self.held else state.id),
-            to_checkpoint(state),
+            to_checkpoint(state, lent=self.exact and self.lends),
             dict(self.metadata),
-            self.unsaved,
+            Exact(self.unsaved) if self.exact else self.unsaved,
             late,
             self.how,
             written(self.plan, state),
@@ -214,6 +220,8 @@ class Session:
             self.held, self.held_records = command, []
         else:
             self.unsaved = {}
+            # The next one is put on this, and `changed` is all in which they differ.
+            self.exact = True
         above = command.config["configurable"].get("checkpoint_id")
         try:
             state.id, _ = yield command

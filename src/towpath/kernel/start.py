@@ -46,7 +46,13 @@ from towpath.step.interrupts import (
 )
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
-from towpath.step.state import CARRIED, State, open_state, tell_from_here
+from towpath.step.state import (
+    CARRIED,
+    State,
+    open_state,
+    open_to_look,
+    tell_from_here,
+)
 from towpath.step.tasks import Origin, Task, Write, kept_ids, question_of
 from towpath.step.writes import command_writes, fresh_values, updates_of
 from towpath.types import Command, Interrupt
@@ -116,6 +122,14 @@ def open_saved(plan: Plan, req: Request, saved: Any) -> State:
     step = saved.metadata.get("step", -1) + 1
     state = open_state(plan, saved.checkpoint, step=step, bump=req.bump)
     state.carried = saved.metadata.get(CARRIED) or {}
+    return state
+
+
+def look_into(plan: Plan, saved: Any) -> State:
+    """The same for those who change nothing in it."""
+    metadata = saved.metadata
+    state = open_to_look(plan, saved.checkpoint, metadata.get("step", -1) + 1)
+    state.carried = metadata.get(CARRIED) or {}
     return state
 
 
@@ -262,7 +276,10 @@ def asks(saved: Any, answers: Mapping[str, Any]) -> bool:
 def by_task(writes: Sequence[tuple[str, str, Any]]) -> dict[str, list[Write]]:
     found: dict[str, list[Write]] = {}
     for task, channel, value in writes:
-        found.setdefault(task, []).append((channel, value))
+        if task in found:
+            found[task].append((channel, value))
+        else:
+            found[task] = [(channel, value)]
     return found
 
 

@@ -124,7 +124,8 @@ class Plan:
 
     `signals` are the channels that only wake a node, that in `wakes`: written,
     they are on for one step, and no key of the state shows them. `plain` are the
-    keys without a reducer, which hold the one value written. A run keeps objects
+    keys without a reducer, which hold the one value written; the value of a `bare` one
+    is what is stored of it. A run keeps objects
     of the other channels, its `cells`; those of them that may hold something
     before anything is written are `early`. `openers` are the channels that nodes
     listen to and that are no signals. `copied` are the types of containers that are
@@ -154,6 +155,7 @@ class Plan:
     cells: Mapping[str, BaseChannel[Any, Any, Any]] = field(default_factory=dict)
     early: tuple[str, ...] = ()
     plain: frozenset[str] = frozenset()
+    bare: frozenset[str] = frozenset()
     untracked: frozenset[str] = frozenset()
     unsure: frozenset[str] = frozenset()
     sums: frozenset[str] = frozenset()

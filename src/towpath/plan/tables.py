@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from towpath.channels.base import BaseChannel
+from towpath.channels.binop import BinaryOperatorAggregate
 from towpath.channels.ephemeral_value import EphemeralValue
 from towpath.channels.last_value import LastValue, LastValueAfterFinish
 from towpath.channels.named_barrier_value import (
@@ -87,4 +88,5 @@ def tables(
             if key not in signals and not channel.folds_purely
         ),
         "plain": plain,
+        "bare": plain.union(k for k in keys if kinds.get(k) is BinaryOperatorAggregate),
     }

@@ -54,19 +54,21 @@ def check(config: Any) -> None:
             f"a config is a dict, not {config!r}",
             hint="for example {'configurable': {'thread_id': '1'}}",
         )
-    for key in config:
-        # Keys of others' making may travel along; a slip of the pen may not.
-        if key not in KEYS and (near := nearest(key, KEYS)):
-            raise InvalidConfigError(f"a config has no key {key!r}", hint=near)
+    if not KEYS.issuperset(config):
+        for key in config:
+            # Keys of others' making may travel along; a slip of the pen may not.
+            if key not in KEYS and (near := nearest(key, KEYS)):
+                raise InvalidConfigError(f"a config has no key {key!r}", hint=near)
     for key in ("metadata", CONF):
-        if not is_mapping(config.get(key) or {}):
-            raise InvalidConfigError(f"config[{key!r}] is a dict, not {config[key]!r}")
+        part = config.get(key)
+        if part and not is_mapping(part):
+            raise InvalidConfigError(f"config[{key!r}] is a dict, not {part!r}")
     width = config.get("max_concurrency")
     if width is not None and (not isinstance(width, int) or width < 1):
         raise InvalidConfigError(
             f"max_concurrency is a number of tasks, at least 1, not {width!r}"
         )
-    ns = (config.get(CONF) or {}).get("checkpoint_ns")
+    ns = part.get("checkpoint_ns") if part else None
     if ns is not None and not isinstance(ns, str):
         raise InvalidConfigError(f"checkpoint_ns is text, not {ns!r}")
 

@@ -65,7 +65,7 @@ class DrawVerbs:
         if config is None:
             return self._picture(xray, None, None)
         place, program = telling(self, config, 0, None)
-        return self._picture(xray, place.drive(program), config)
+        return self._picture(xray, place.look(program), config)
 
     async def adraw(
         self, config: Mapping[str, Any] | None = None, *, xray: int | bool = False
@@ -74,7 +74,7 @@ class DrawVerbs:
         if config is None:
             return self._picture(xray, None, None)
         place, program = telling(self, config, 0, None)
-        return self._picture(xray, await place.adrive(program), config)
+        return self._picture(xray, await place.alook(program), config)
 
     def report(self, config: Mapping[str, Any], *, limit: int | None = 2000) -> Report:
         """All that happened on a thread, as one page of HTML without scripts.
@@ -89,14 +89,14 @@ class DrawVerbs:
             NoCheckpointerError: no checkpointer, or no thread named (TP-601).
         """
         place, program = telling(self, config, CHARACTERS, limit)
-        return self._report(place.drive(program), config, limit)
+        return self._report(place.look(program), config, limit)
 
     async def areport(
         self, config: Mapping[str, Any], *, limit: int | None = 2000
     ) -> Report:
         """Async twin of `report`."""
         place, program = telling(self, config, CHARACTERS, limit)
-        return self._report(await place.adrive(program), config, limit)
+        return self._report(await place.alook(program), config, limit)
 
     def _picture(
         self, xray: int | bool, story: Story | None, config: Mapping[str, Any] | None

@@ -5,17 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import CONF
 from towpath.context import current
 from towpath.drive.loop import LoopDriver
+from towpath.drive.reading import alook, look
 from towpath.drive.sync import SyncDriver
 from towpath.errors import NoCheckpointerError
 from towpath.kernel.commands import FetchAll, Program
 from towpath.kernel.edit import bulk_update
-from towpath.kernel.inspect import find_subgraph, get_state, snapshot, stored_ns
+from towpath.kernel.inspect import find_subgraph, get_state, past, stored_ns
 from towpath.kernel.request import Request
 from towpath.plan import Plan
 from towpath.pregel.claims import claim_thread
@@ -44,6 +46,15 @@ class Place:
 
     def scope(self) -> RunScope:
         return RunScope(self.plan, self.request, self.config, store=self.graph.store)
+
+    def look(self, program: Program[Any]) -> Any:
+        """Obey a program that only reads."""
+        check_colour(self.request)
+        return look(program)
+
+    async def alook(self, program: Program[Any]) -> Any:
+        """Async twin of `look`."""
+        return await alook(program)
 
     def drive(self, program: Program[Any]) -> Any:
         check_colour(self.request)
@@ -76,16 +87,15 @@ def place_of(graph: Any, config: Mapping[str, Any]) -> Place:
         )
     ns = conf.get("checkpoint_ns") or ""
     inner = find_subgraph(graph.plan_of_graph, ns) if ns else graph
-    parents = {
-        key: id_ for key, id_ in (conf.get("checkpoint_map") or {}).items() if key != ns
-    }
+    above = conf.get("checkpoint_map") or {}
+    parents = {key: id_ for key, id_ in above.items() if key != ns} if above else above
     request = Request(
         None,
         (),
         saver=saver,
         thread_id=str(conf["thread_id"]),
-        ns=stored_ns(inner, ns),
-        pinned=conf.get("checkpoint_id") or (conf.get("checkpoint_map") or {}).get(ns),
+        ns=stored_ns(inner, ns) if ns else ns,
+        pinned=conf.get("checkpoint_id") or above.get(ns),
         parents=parents,
         bump=bump_of(saver),
     )
@@ -107,14 +117,10 @@ def history_page(
 ) -> Program[list[StateSnapshot]]:
     """The snapshots of one page of a thread's history."""
     req = place.request
-    rows = yield FetchAll(req.saver, req.place(req.pinned), given, **options)
-    page = []
-    for saved in rows:
-        one = yield from snapshot(
-            place.plan, req, saved, place.config, subgraphs=False, live=False
-        )
-        page.append(one)
-    return page
+    made = partial(past, place.plan, req)
+    at = req.place(req.pinned)
+    page = yield FetchAll(req.saver, at, given, **options, made=made)
+    return page  # type: ignore[no-any-return]
 
 
 def warn_unstored(plan: Plan, keys: Iterable[str]) -> None:
@@ -162,7 +168,7 @@ class StateVerbs:
         """
         at = place_of(self, config)
         program = get_state(at.plan, at.request, at.config, subgraphs=subgraphs)
-        return at.drive(program)  # type: ignore[no-any-return]
+        return at.look(program)  # type: ignore[no-any-return]
 
     async def aget_state(
         self, config: Mapping[str, Any], *, subgraphs: bool = False
@@ -170,7 +176,7 @@ class StateVerbs:
         """Async twin of `get_state`."""
         at = place_of(self, config)
         program = get_state(at.plan, at.request, at.config, subgraphs=subgraphs)
-        return await at.adrive(program)  # type: ignore[no-any-return]
+        return await at.alook(program)  # type: ignore[no-any-return]
 
     def get_state_history(
         self,
@@ -183,12 +189,13 @@ class StateVerbs:
         """The checkpoints of a thread as snapshots, newest first.
 
         `filter` compares metadata, `before` names a checkpoint to start
-        below, `limit` is how many at most.
+        below, `limit` is how many at most. Each snapshot has lists and dicts of its
+        own; what these hold, those that are read together share.
         """
         at, page = place_of(self, config), ()
         warn_unstored(at.plan, filter or ())
         options, left = next_page(before, limit, page)
-        while rows := at.drive(history_page(at, filter, options)):
+        while rows := at.look(history_page(at, filter, options)):
             yield from rows
             options, left = next_page(before, left, rows)
             if len(rows) < PAGE or left == 0:
@@ -206,7 +213,7 @@ class StateVerbs:
         at, page = place_of(self, config), ()
         warn_unstored(at.plan, filter or ())
         options, left = next_page(before, limit, page)
-        while rows := await at.adrive(history_page(at, filter, options)):
+        while rows := await at.alook(history_page(at, filter, options)):
             for row in rows:
                 yield row
             options, left = next_page(before, left, rows)

@@ -31,11 +31,20 @@ def prepare(plan: Plan, state: State, place: Place, stop: int) -> list[Task]:
     return tasks
 
 
+def planned(plan: Plan, state: State, place: Place) -> list[Task]:
+    """The same tasks for those who only look: they are not given anything."""
+    origin = Origin(state.id, place, state.step, state.carried)
+    tasks = pushed(plan, state, origin) if TASKS in state.live else []
+    for spec in ready(plan, state):
+        tasks.append(Task(spec, (PULL, spec.name), spec.triggers, origin))
+    return tasks
+
+
 def ready(plan: Plan, state: State) -> Sequence[NodeSpec]:
     """The nodes that a trigger makes due, by name."""
     updated, nodes = state.updated, plan.nodes
     if updated is None:
-        return [spec for spec in nodes.values() if due(plan, state, spec)]
+        return ready_anew(plan, state)
     # A signal that was just written is on, and newer than its node has seen.
     found = [*map(plan.wakes.__getitem__, state.on)]
     if not plan.openers.isdisjoint(updated):
@@ -46,6 +55,21 @@ def ready(plan: Plan, state: State) -> Sequence[NodeSpec]:
     if len(found) > 1:
         found.sort(key=attrgetter("name"))
     return found
+
+
+def ready_anew(plan: Plan, state: State) -> Sequence[NodeSpec]:
+    """The nodes that are due, as they were added, whatever the last step changed."""
+    nodes = plan.nodes
+    names = {plan.wakes[signal].name for signal in state.on}
+    stored, channels = state.channels.stored, state.channels
+    for name in plan.openers:
+        if name in stored or name in channels or name in state.values:
+            names.update(plan.listeners[name])
+    if plan.early:  # it may be open without having been written
+        for name in plan.openers.intersection(plan.early):
+            names.update(plan.listeners[name])
+    ordered = names if len(names) < 2 else [name for name in nodes if name in names]
+    return [nodes[name] for name in ordered if due(plan, state, nodes[name])]
 
 
 def due(plan: Plan, state: State, spec: NodeSpec) -> bool:

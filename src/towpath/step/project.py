@@ -97,14 +97,20 @@ def seen(task: Task, keys: Keys) -> Keys:
 
 def result_of(writes: Sequence[Write], keys: Keys) -> dict[str, Any]:
     """What a task wrote, by key; several writes to one key are kept apart."""
-    found: dict[str, list[Any]] = {}
+    if isinstance(keys, str):
+        keys = (keys,)
+    found: dict[str, Any] = {}
+    again: dict[str, list[Any]] = {}
     for channel, value in writes:
-        if channel == keys if isinstance(keys, str) else channel in keys:
-            found.setdefault(channel, []).append(value)
-    return {
-        channel: several[0] if len(several) == 1 else {"$writes": several}
-        for channel, several in found.items()
-    }
+        if channel not in keys:
+            continue
+        if channel in found:
+            again.setdefault(channel, [found[channel]]).append(value)
+        else:
+            found[channel] = value
+    for channel, several in again.items():
+        found[channel] = {"$writes": several}
+    return found
 
 
 def interrupt_dict(interrupt: Interrupt[Any]) -> dict[str, Any]:

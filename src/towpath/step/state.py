@@ -11,6 +11,7 @@ that changes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from towpath.channels.base import BaseChannel
@@ -24,6 +25,7 @@ Version = Any
 # an edit carried over from the checkpoint before.
 CARRIED: Final = "carried"
 Bump = Callable[[Version | None, None], Version]
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def next_int(current: int | None, _: None = None) -> int:
@@ -32,15 +34,24 @@ def next_int(current: int | None, _: None = None) -> int:
 
 
 class Cells(dict[str, BaseChannel[Any, Any, Any]]):
-    """The channels of a run by name, each made empty when it is first needed."""
+    """The channels of a run by name, each made when it is first needed.
 
-    __slots__ = ("declared",)
+    Those that are `stored` hold what is stored of them, the others are empty.
+    """
 
-    def __init__(self, declared: Mapping[str, BaseChannel[Any, Any, Any]]) -> None:
+    __slots__ = ("declared", "stored")
+
+    def __init__(
+        self,
+        declared: Mapping[str, BaseChannel[Any, Any, Any]],
+        stored: Mapping[str, Any] = NOTHING,
+    ) -> None:
         self.declared = declared
+        self.stored = stored
 
     def __missing__(self, name: str) -> BaseChannel[Any, Any, Any]:
-        channel = self[name] = self.declared[name].from_checkpoint(MISSING)
+        held = self.stored.get(name, MISSING)
+        channel = self[name] = self.declared[name].from_checkpoint(held)
         return channel
 
 
@@ -106,30 +117,11 @@ def open_state(
     bump: Bump = next_int,
 ) -> State:
     """Open the state that a checkpoint holds, or the empty one."""
+    if checkpoint:
+        state = open_to_look(plan, checkpoint, step)
+        return own_state(plan, state, checkpoint, bump)
     state = State(Cells(plan.cells), step, bump)
     channels = state.channels
-    if checkpoint:
-        stored = checkpoint["channel_values"]
-        for name, channel in plan.cells.items():
-            channels[name] = channel.from_checkpoint(stored.get(name, MISSING))
-        state.id = checkpoint["id"]
-        state.versions = dict(checkpoint["channel_versions"])
-        state.seen = {k: dict(v) for k, v in checkpoint["versions_seen"].items()}
-        state.top = max(state.versions.values(), default=None)
-        state.stored = {k: v for k, v in stored.items() if k in plan.channels}
-        state.on = {name for name in plan.signals if name in stored}
-        if TOLD in stored:
-            state.told = Written(stored[TOLD])
-            state.stored[TOLD] = stored[TOLD]
-        for name in plan.keys:
-            if name in plan.plain:
-                hold(plan, state, name, stored.get(name, MISSING))
-            else:
-                channels[name].show()
-                mirror(plan, state, name)
-        live = [name for name in plan.ticking if channels[name].is_available()]
-        state.live.update(live)
-        return state
     for name in plan.early:
         channel = channels[name]
         if name in plan.key_set:
@@ -137,6 +129,51 @@ def open_state(
             mirror(plan, state, name)
         if name in plan.ticking and channel.is_available():
             state.live.add(name)
+    return state
+
+
+def open_to_look(plan: Plan, checkpoint: Mapping[str, Any], step: int) -> State:
+    """Open the state that a checkpoint holds, for those who change nothing in it."""
+    stored = checkpoint["channel_values"]
+    state = State(Cells(plan.cells, stored), step, next_int)
+    state.id = checkpoint["id"]
+    state.versions = checkpoint["channel_versions"]
+    state.seen = checkpoint["versions_seen"]
+    state.on = set(plan.signals.intersection(stored))
+    values, bare = state.values, plan.bare
+    for name in plan.keys:
+        if name in bare and name in stored:
+            values[name] = stored[name]
+        elif name not in plan.plain:
+            mirror(plan, state, name)
+    held = plan.ticking.intersection((*stored, *plan.early))
+    if held:
+        channels = state.channels
+        state.live.update([name for name in held if channels[name].is_available()])
+    return state
+
+
+def own_state(
+    plan: Plan, state: State, checkpoint: Mapping[str, Any], bump: Bump
+) -> State:
+    """Have a state that was opened to look at be one that changes."""
+    stored = checkpoint["channel_values"]
+    state.bump = bump
+    for name in plan.cells:
+        if name in stored or name in plan.key_set:
+            channel = state.channels[name]
+            if name in plan.key_set:
+                channel.show()
+    state.versions = dict(state.versions)
+    state.seen = {k: dict(v) for k, v in state.seen.items()}
+    state.top = max(state.versions.values(), default=None)
+    state.stored = {k: v for k, v in stored.items() if k in plan.channels}
+    if TOLD in stored:
+        state.told = Written(stored[TOLD])
+        state.stored[TOLD] = stored[TOLD]
+    if copied := plan.copied:
+        holders = [name for name, v in state.values.items() if type(v) in copied]
+        state.containers.update(holders)
     return state
 
 
@@ -170,8 +207,11 @@ def hold(plan: Plan, state: State, name: str, value: Any) -> bool:
     return True
 
 
-def to_checkpoint(state: State) -> dict[str, Any]:
-    """The state as the checkpoint dict that savers take, without id and time."""
+def to_checkpoint(state: State, *, lent: bool = False) -> dict[str, Any]:
+    """The state as the checkpoint dict that savers take, without id and time.
+
+    `lent`: with the containers of the state itself, until it goes on.
+    """
     stored, channels = state.stored, state.channels
     for name in state.changed:
         if name in channels:
@@ -187,10 +227,13 @@ def to_checkpoint(state: State) -> dict[str, Any]:
         else:
             stored[name] = value
     state.changed.clear()
+    versions, seen = state.versions, state.seen
+    if not lent:
+        stored, versions, seen = dict(stored), dict(versions), dict(seen)
     return {
         "v": 4,
-        "channel_values": dict(stored),
-        "channel_versions": dict(state.versions),
-        "versions_seen": dict(state.seen),
+        "channel_values": stored,
+        "channel_versions": versions,
+        "versions_seen": seen,
         "updated_channels": None if state.updated is None else sorted(state.updated),
     }

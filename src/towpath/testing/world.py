@@ -317,6 +317,8 @@ class Simulation:
         for saved in found if isinstance(found, list) else [found]:
             if saved is not None:
                 journal.stored.add(address(saved.config))
+        if isinstance(command, FetchAll) and command.made is not None:
+            found = list(map(command.made, found))
         return found
 
 

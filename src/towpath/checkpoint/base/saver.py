@@ -70,7 +70,9 @@ class Added(tuple[Any, ...]):
 class Exact(dict[str, Any]):
     """New versions that are all in which a checkpoint differs from its parent.
 
-    A saver need not compare them with what it has of the parent.
+    A saver that remembers the parent need not compare them with its versions. Nor need
+    it copy what is in the containers of the checkpoint: it is replaced, not changed.
+    The containers themselves are the caller's again when the checkpoint is stored.
     """
 
     __slots__ = ()

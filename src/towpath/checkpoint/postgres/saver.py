@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 
 import psycopg
 
+from towpath.checkpoint.neighbours import in_postgres
 from towpath.checkpoint.postgres.database import (
     AsyncConn,
     Conn,
@@ -24,6 +25,7 @@ _TABLES: Final = Tables(
     VERSIONS,
     MIGRATIONS,
     "towpath_spaces, towpath_checkpoints, towpath_cells, towpath_writes",
+    in_postgres,
 )
 
 

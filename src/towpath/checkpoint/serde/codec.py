@@ -36,6 +36,9 @@ from towpath.errors import DeserializationError
 _BUFFERS: Final = frozenset({bytearray, memoryview})
 
 
+_SHORT: Final = 256
+"""How long bytes are at most that are first taken for such as have no extension, which
+are decoded in half the time. Of longer ones, too much might be decoded twice."""
 _ARRAY: Final = b"\xdd"
 """What msgpack begins a list with, before its length in four bytes."""
 _END: Final = b"towpath: end"
@@ -74,6 +77,11 @@ class Codec:
             DeserializationError: the bytes are damaged, or name a class that
                 is not registered.
         """
+        if len(data) <= _SHORT:
+            try:  # `suppress` would take as long as that
+                return ormsgpack.unpackb(data)
+            except Exception:  # noqa: S110 - an extension, or damage
+                pass
         return _Read(self._registry).decode(data)
 
     def decode_many(self, several: Sequence[bytes]) -> list[Any]:
@@ -83,6 +91,8 @@ class Codec:
             DeserializationError: the bytes of one are damaged, or name a class
                 that is not registered.
         """
+        if len(several) < 2:
+            return list(map(self.decode, several))
         size = (len(several) + 1).to_bytes(4, "big")
         # A damaged one may take bytes of the next, or leave it some of its own:
         # then the mark is not where it has to be. One may also lie in so deep a

@@ -115,12 +115,25 @@ class Connections:
         What need not be `durable` may be forgotten when the machine fails, and
         costs no waiting for the disk.
         """
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._queue.is_empty():  # as nearly always in one conversation
+                    return self._write_alone(program, durable)
+            finally:
+                self._lock.release()
         job = Job(program, durable=durable)
         self._queue.add(job)
         with self._lock:
             if not job.done:  # nobody has done it along with theirs meanwhile
                 self._write_waiting()
         return job.outcome()
+
+    def _write_alone(self, program: Program[R], durable: bool) -> R:
+        self.check_open()
+        if durable or not self._owned:
+            return self._run(self.writer, "BEGIN IMMEDIATE", program)
+        with self._synchronised(durable):
+            return self._run(self.writer, "BEGIN IMMEDIATE", program)
 
     def submit(self, job: Job[Any]) -> bool:
         """Leave a program to `drain`; tell whether that has to be called."""
@@ -199,18 +212,13 @@ class Connections:
             with self._lock:
                 self.check_open()
                 return self._run(self.writer, "BEGIN", program)
-        with self._reader() as connection:
-            return self._run(connection, "BEGIN", program)
-
-    @contextmanager
-    def _reader(self) -> Iterator[sqlite3.Connection]:
         self.check_open()
         try:
             connection = self._idle.pop()
         except IndexError:
             connection = self._open()
         try:
-            yield connection
+            return self._run(connection, "BEGIN", program)
         finally:
             if self._closed or len(self._idle) >= _IDLE_MAX:
                 connection.close()

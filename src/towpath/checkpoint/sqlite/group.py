@@ -95,6 +95,10 @@ class Queue:
             self._drained = True
             return True
 
+    def is_empty(self) -> bool:
+        """Tell whether nobody waits."""
+        return not self._jobs
+
     def goes_on(self) -> bool:
         """Tell whoever drains whether there is more."""
         with self._lock:

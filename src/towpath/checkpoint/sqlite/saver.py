@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Self
 
-from towpath.checkpoint import programs
+from towpath.checkpoint.neighbours import migrate_in_sqlite
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.keyring import Keyring
 from towpath.checkpoint.sql import SqlSaver
@@ -54,7 +54,7 @@ class SqliteSaver(InSqlite, SqlSaver):
         super().__init__(serde=serde, encryption=encryption, ttl=ttl)
         self._database = SqliteDatabase(
             conn,
-            programs.migrate,
+            migrate_in_sqlite,
             busy_timeout_s=busy_timeout_s,
             synchronous=synchronous,
         )
