@@ -69,7 +69,6 @@ from towpath.checkpoint.record import (
     dump_channels,
     dump_metadata,
     dump_step,
-    dump_writes,
     header_of,
     inherit,
     load_writes,
@@ -394,14 +393,12 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     def stage_writes(
         self,
         config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
+        writes: Sequence[TaskWrites],
         *,
         lease: Lease | None = None,
     ) -> Staged[None]:
-        """Encode what `put_writes` stores."""
-        cells = dump_writes(self.serde, writes, task_id, task_path)
+        """Encode what `put_writes` stores, of one task or of several."""
+        cells = dump_step(self.serde, writes)
         key = located(config)
         return self._storing(partial(self._record_writes, key, cells, lease))
 

@@ -56,7 +56,7 @@ from towpath.checkpoint.record import (
     Cell,
     dump_channels,
     dump_metadata,
-    dump_writes,
+    dump_step,
     header_of,
     located,
 )
@@ -318,15 +318,13 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     def stage_writes(
         self,
         config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
+        writes: Sequence[TaskWrites],
         *,
         lease: Lease | None = None,
     ) -> Staged[None]:
-        """Encode what `put_writes` stores."""
+        """Encode what `put_writes` stores, of one task or of several."""
         thread, ns, at = located(config)
-        cells = dump_writes(self.serde, writes, task_id, task_path)
+        cells = dump_step(self.serde, writes)
         seal = self._seal_of(thread, ns)
         make = partial(writing.put_writes, (thread, ns), at, cells, lease, seal)
         return self._staged((thread, ns), make)

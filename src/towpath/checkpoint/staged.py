@@ -190,7 +190,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
         task_path: str = "",
     ) -> None:
         """Record what a task wrote on top of the checkpoint `config` names."""
-        self.stage_writes(config, writes, task_id, task_path).run()
+        self.stage_writes(config, [(task_id, task_path, writes)]).run()
 
     def aput_writes(
         self,
@@ -200,7 +200,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
         task_path: str = "",
     ) -> Coroutine[Any, Any, None]:
         """Async twin of `put_writes`."""
-        return self.stage_writes(config, writes, task_id, task_path).arun()
+        return self.stage_writes(config, [(task_id, task_path, writes)]).arun()
 
     def end_run(
         self,
