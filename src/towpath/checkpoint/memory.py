@@ -13,14 +13,12 @@ from collections import defaultdict
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
@@ -48,21 +46,19 @@ from towpath.checkpoint.base.rules import (
 from towpath.checkpoint.base.saver import (
     BaseCheckpointSaver,
     Capabilities,
-    Exact,
     Staged,
     TaskWrites,
     Written,
     check_limit,
     matches,
 )
-from towpath.checkpoint.changes import CHANGES, SAME, Link, Reader
+from towpath.checkpoint.changes import Link, Reader
 from towpath.checkpoint.heads import (
     Head,
     read_traced,
 )
-from towpath.checkpoint.layout import in_row
+from towpath.checkpoint.held import Record, cells_of, linked, placed
 from towpath.checkpoint.leasing import LeaseTable
-from towpath.checkpoint.overlay import Overlay
 from towpath.checkpoint.record import (
     Cell,
     WriteCell,
@@ -70,14 +66,13 @@ from towpath.checkpoint.record import (
     dump_metadata,
     dump_step,
     header_of,
-    inherit,
     load_writes,
     located,
 )
 from towpath.checkpoint.serde.base import SerializerProtocol
-from towpath.checkpoint.staged import Encoded, StagedSaver, Storing
+from towpath.checkpoint.staged import StagedSaver, Storing
 from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver
-from towpath.constants import INTERRUPT, MISSING
+from towpath.constants import INTERRUPT
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -101,23 +96,6 @@ _PAGE: Final = 1024
 """How many checkpoints of a listing are restored together, see `Reader`."""
 _Keys = list[tuple[str, str, str]]
 _Writes = list[WriteCell]
-
-
-class Record(NamedTuple):
-    """One stored checkpoint."""
-
-    header: Cell
-    versions: Overlay[str | int | float]
-    cells: Overlay[Link]
-    loose: dict[str, Link]
-    metadata: Cell
-    parent: str | None
-
-    @property
-    def links(self) -> dict[str, Link]:
-        """The stored values of all channels."""
-        cells = self.cells.flat()
-        return {**cells, **self.loose} if self.loose else cells
 
 
 _Found = list[tuple[tuple[str, str, str], Record, _Writes]]
@@ -353,7 +331,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         else:
             before = parent.versions
             encoded = self._encode(address, checkpoint, new_versions, written, before)
-        versions, cells = _placed(encoded, new_versions, parent)
+        versions, cells = placed(encoded, new_versions, parent)
         others = dump_channels(serde, checkpoint, encoded.loose)
         return Record(
             serde.dumps_typed(header),
@@ -385,7 +363,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             record = space.get(address.id or "")
             if cells and record is not None:
                 self._leases.check(lease)
-                links = record.cells.on(_linked(cells, record.cells))
+                links = record.cells.on(linked(cells, record.cells))
                 space[address.id or ""] = record._replace(cells=links)
             if ended is not None:
                 self._leases.release(ended)
@@ -546,8 +524,8 @@ def _sum_of(
     records: Sequence[Record], writes: _Writes, others: Sequence[Record] = ()
 ) -> Affected:
     """Count what these hold, but for the cells that others need."""
-    cells = _cells_of(records)
-    for number in _cells_of(others):
+    cells = cells_of(records)
+    for number in cells_of(others):
         cells.pop(number, None)
     sizes = [len(record.header[1]) + len(record.metadata[1]) for record in records]
     return Affected(
@@ -559,47 +537,6 @@ def _sum_of(
         + sum(len(write.cell[1]) for write in writes)
         + sum(cells.values()),
     )
-
-
-def _cells_of(records: Iterable[Record]) -> dict[int, int]:
-    """Return the sizes of stored values, of those they build on, too, by identity.
-
-    But for those of a few bytes: other savers keep them with each checkpoint.
-    """
-    sizes: dict[int, int] = {}
-    for record in records:
-        for link in record.links.values():
-            at: Link | None = link
-            while at is not None and id(at) not in sizes:
-                if not in_row((at.tag, at.data)):
-                    sizes[id(at)] = len(at.data)
-                at = at.base
-    return sizes
-
-
-def _placed(
-    encoded: Encoded, new_versions: ChannelVersions, parent: Record | None
-) -> tuple[Overlay[str | int | float], Overlay[Link]]:
-    """Return the versions and the stored values of a checkpoint."""
-    if parent is None:
-        return Overlay(encoded.versions), Overlay(_linked(encoded.cells, {}))
-    links = _linked(encoded.cells, parent.cells)
-    if encoded.exact and type(new_versions) is Exact:
-        changes = {c: links.get(c, MISSING) for c in encoded.channels}
-        return parent.versions.on(new_versions), parent.cells.on(changes)
-    versions = encoded.versions
-    cells = inherit(parent.cells.flat(), links, encoded.channels, versions)
-    return Overlay(versions), Overlay(cells)
-
-
-def _linked(cells: dict[str, Cell], parent: Mapping[str, Link]) -> dict[str, Link]:
-    """Tie encoded values to those of the parent that they build on."""
-    return {
-        channel: parent[channel]
-        if cell == SAME
-        else Link(*cell, parent[channel] if cell[0] in CHANGES else None)
-        for channel, cell in cells.items()
-    }
 
 
 MemorySaver = InMemorySaver
