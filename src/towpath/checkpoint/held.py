@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from towpath.checkpoint.base.model import (
+    ChannelVersions,
     CheckpointTuple,
     address_config,
 )
 from towpath.checkpoint.base.rules import Affected
-from towpath.checkpoint.changes import Link
+from towpath.checkpoint.base.saver import Exact
+from towpath.checkpoint.changes import CHANGES, SAME, Link
 from towpath.checkpoint.layout import in_row
 from towpath.checkpoint.overlay import Overlay
-from towpath.checkpoint.record import Cell, WriteCell
+from towpath.checkpoint.record import Cell, WriteCell, inherit
 from towpath.checkpoint.restoring import Item, Pending, Restored, in_order
+from towpath.checkpoint.staged import Encoded
+from towpath.constants import MISSING
 
 
 class Record(NamedTuple):
@@ -87,3 +91,28 @@ def _cells_of(records: Iterable[Record]) -> dict[int, int]:
                     sizes[id(at)] = len(at.data)
                 at = at.base
     return sizes
+
+
+def placed(
+    encoded: Encoded, new_versions: ChannelVersions, parent: Record | None
+) -> tuple[Overlay[str | int | float], Overlay[Link]]:
+    """Return the versions and the stored values of a checkpoint."""
+    if parent is None:
+        return Overlay(encoded.versions), Overlay(linked(encoded.cells, {}))
+    links = linked(encoded.cells, parent.cells)
+    if encoded.exact and type(new_versions) is Exact:
+        changes = {c: links.get(c, MISSING) for c in encoded.channels}
+        return parent.versions.on(new_versions), parent.cells.on(changes)
+    versions = encoded.versions
+    cells = inherit(parent.cells.flat(), links, encoded.channels, versions)
+    return Overlay(versions), Overlay(cells)
+
+
+def linked(cells: dict[str, Cell], parent: Mapping[str, Link]) -> dict[str, Link]:
+    """Tie encoded values to those of the parent that they build on."""
+    return {
+        channel: parent[channel]
+        if cell == SAME
+        else Link(*cell, parent[channel] if cell[0] in CHANGES else None)
+        for channel, cell in cells.items()
+    }

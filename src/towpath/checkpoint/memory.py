@@ -14,7 +14,6 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from datetime import timedelta
@@ -47,7 +46,6 @@ from towpath.checkpoint.base.rules import (
 from towpath.checkpoint.base.saver import (
     BaseCheckpointSaver,
     Capabilities,
-    Exact,
     Staged,
     TaskWrites,
     Written,
@@ -55,9 +53,9 @@ from towpath.checkpoint.base.saver import (
     matches,
 )
 from towpath.checkpoint.base.summary import ThreadSummary, is_own
-from towpath.checkpoint.changes import CHANGES, SAME, Link
+from towpath.checkpoint.changes import Link
 from towpath.checkpoint.heads import Head
-from towpath.checkpoint.held import Record, checkpoint_tuple, sum_of
+from towpath.checkpoint.held import Record, checkpoint_tuple, linked, placed, sum_of
 from towpath.checkpoint.leasing import LeaseTable
 from towpath.checkpoint.overlay import Overlay
 from towpath.checkpoint.record import (
@@ -67,7 +65,6 @@ from towpath.checkpoint.record import (
     dump_metadata,
     dump_step,
     header_of,
-    inherit,
     located,
 )
 from towpath.checkpoint.restoring import (
@@ -76,9 +73,9 @@ from towpath.checkpoint.restoring import (
     restore_traced,
 )
 from towpath.checkpoint.serde.base import SerializerProtocol
-from towpath.checkpoint.staged import Encoded, StagedSaver, Storing
+from towpath.checkpoint.staged import StagedSaver, Storing
 from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver
-from towpath.constants import INTERRUPT, MISSING
+from towpath.constants import INTERRUPT
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -321,7 +318,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         else:
             before = parent.versions
             encoded = self._encode(address, checkpoint, new_versions, written, before)
-        versions, cells = _placed(encoded, new_versions, parent)
+        versions, cells = placed(encoded, new_versions, parent)
         others = dump_channels(serde, checkpoint, encoded.loose)
         return Record(
             serde.dumps_typed(header),
@@ -353,7 +350,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             record = space.get(address.id or "")
             if cells and record is not None:
                 self._leases.check(lease)
-                links = record.cells.on(_linked(cells, record.cells))
+                links = record.cells.on(linked(cells, record.cells))
                 space[address.id or ""] = record._replace(cells=links)
             if ended is not None:
                 self._leases.release(ended)
@@ -543,31 +540,6 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
 def _asks(writes: _Writes) -> bool:
     return any(write.channel == INTERRUPT for write in writes)
-
-
-def _placed(
-    encoded: Encoded, new_versions: ChannelVersions, parent: Record | None
-) -> tuple[Overlay[str | int | float], Overlay[Link]]:
-    """Return the versions and the stored values of a checkpoint."""
-    if parent is None:
-        return Overlay(encoded.versions), Overlay(_linked(encoded.cells, {}))
-    links = _linked(encoded.cells, parent.cells)
-    if encoded.exact and type(new_versions) is Exact:
-        changes = {c: links.get(c, MISSING) for c in encoded.channels}
-        return parent.versions.on(new_versions), parent.cells.on(changes)
-    versions = encoded.versions
-    cells = inherit(parent.cells.flat(), links, encoded.channels, versions)
-    return Overlay(versions), Overlay(cells)
-
-
-def _linked(cells: dict[str, Cell], parent: Mapping[str, Link]) -> dict[str, Link]:
-    """Tie encoded values to those of the parent that they build on."""
-    return {
-        channel: parent[channel]
-        if cell == SAME
-        else Link(*cell, parent[channel] if cell[0] in CHANGES else None)
-        for channel, cell in cells.items()
-    }
 
 
 MemorySaver = InMemorySaver

@@ -57,10 +57,10 @@ class Session:
     halted = False
     broken = False
     atomic = False
-    grouping = False
-    """Whether what several tasks wrote can be recorded at once."""
     exact = False
     lends = False
+    grouping = False
+    """Whether what several tasks wrote can be recorded at once."""
     how: Any = "behind"
     held: Persist | None = None
     tasks: Sequence[Task] = ()
@@ -89,7 +89,7 @@ class Session:
             if req.durability == "sync":
                 self.how = "wait"
             at_once = req.durability == "sync" or capable(self.saver, "inline")
-            self.lends = at_once and capable(self.saver, "staged")
+            self.lends = at_once and self.grouping
             self.held_records, self.unsaved = [], {}
         keys = (req.keys,) if isinstance(req.keys, str) else req.keys
         self.fading = bool(plan.ticking) and not plan.ticking.isdisjoint(keys)
