@@ -108,6 +108,14 @@ class InvalidGraphError(TowpathError, ValueError):
     code = "TP-101"
 
 
+class NotAGraphPartError(InvalidGraphError, TypeError):
+    """Something of the wrong kind was given for a part of the graph."""
+
+
+class NoActionError(InvalidGraphError, RuntimeError):
+    """A node was added by its name alone."""
+
+
 class InvalidReducerError(InvalidGraphError):
     """A field's reducer does not take exactly two values."""
 
@@ -525,7 +533,29 @@ class InvalidPolicyError(TowpathError, ValueError):
     code = "TP-605"
 
 
+class NotAPolicyError(InvalidPolicyError, TypeError):
+    """Something of the wrong kind was given for a policy, or in one."""
+
+
 class InvalidCheckpointerError(TowpathError, TypeError):
     """What was given as a checkpointer is none."""
 
     code = "TP-606"
+
+
+class InvalidStoreError(TowpathError, TypeError):
+    """What was given as a store is none."""
+
+    code = "TP-608"
+
+
+class InvalidCacheError(TowpathError, TypeError):
+    """What was given as a cache is none."""
+
+    code = "TP-609"
+
+
+class InvalidTransformerError(TowpathError, TypeError):
+    """What was given as a transformer of a run's stream cannot make one."""
+
+    code = "TP-614"

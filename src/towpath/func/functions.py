@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from towpath.errors import InvalidGraphError, InvalidPolicyError
-from towpath.graph.nodes import policies
+from towpath.errors import InvalidGraphError, InvalidPolicyError, NotAGraphPartError
+from towpath.given import retry_policies
 from towpath.plan.actions import is_kind
 from towpath.types import RetryPolicy, TimeoutPolicy
 from towpath.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10
@@ -25,7 +25,10 @@ def refuse_generators(function: Any, what: str) -> None:
 
     Raises:
         GeneratorFunctionError: the function is a generator (TP-101).
+        NotAGraphPartError: it cannot be called (TP-101).
     """
+    if not callable(function):
+        raise NotAGraphPartError(f"a {what} is a function, not {function!r}")
     yields = inspect.isgeneratorfunction, inspect.isasyncgenfunction
     if any(is_kind(function, test) for test in yields):
         raise GeneratorFunctionError(
@@ -69,7 +72,7 @@ def retries(
     Raises:
         InvalidPolicyError: it is none (TP-605).
     """
-    return policies(policy) or ()
+    return retry_policies(policy) or ()
 
 
 FORMER: Mapping[str, tuple[str, type[Warning]]] = {

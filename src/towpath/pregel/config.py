@@ -18,6 +18,10 @@ class InvalidConfigError(TowpathError, ValueError):
     code = "TP-610"
 
 
+class NotAnOptionError(InvalidConfigError, TypeError):
+    """Something of the wrong kind was given for an option of a run."""
+
+
 def merge(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
     """Merge configs, later ones over earlier ones.
 

@@ -16,10 +16,19 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
+from towpath.given import (
+    cache_of,
+    cache_policy_of,
+    factories_of,
+    retry_policies,
+    seconds_of,
+    store_of,
+)
 from towpath.lint import Finding, lint
 from towpath.plan import NodeSpec, Plan
 from towpath.pregel.batches import BatchVerbs
 from towpath.pregel.chain import ChainVerbs, join_runnables
+from towpath.pregel.chunks import modes_of
 from towpath.pregel.config import merge
 from towpath.pregel.draw import DrawVerbs
 from towpath.pregel.events import EventVerbs
@@ -39,6 +48,7 @@ from towpath.types import (
     Durability,
     RetryPolicy,
     StreamMode,
+    ensure_valid_checkpointer,
 )
 from towpath.typing import ContextT, InputT, OutputT, StateT, pad
 
@@ -106,18 +116,19 @@ class Pregel(
             )  # fmt: skip
             plan = raw.plan(semantics or default(), check=auto_validate)
         self.plan_of_graph = plan
-        self.checkpointer = checkpointer
-        self.store = store
-        self.cache = cache
+        self.checkpointer = ensure_valid_checkpointer(checkpointer)
+        self.store = store_of(store)
+        self.cache = cache_of(cache)
         self.name = name
         self.debug = bool(debug)
         self.config = config
+        modes_of(stream_mode)
         self.stream_mode = stream_mode
         self.stream_eager = stream_eager
-        self.step_timeout = step_timeout
-        self.retry_policy = retry_policy
-        self.cache_policy = cache_policy
-        self.stream_transformers = stream_transformers
+        self.step_timeout = seconds_of("step_timeout", step_timeout)
+        self.retry_policy = retry_policies(retry_policy) or ()
+        self.cache_policy = cache_policy_of(cache_policy)
+        self.stream_transformers = factories_of(stream_transformers)
 
     # -- what it is made of ---------------------------------------------------
 

@@ -20,6 +20,7 @@ from towpath.errors import (
     UndeclaredKeyError,
     nearest,
 )
+from towpath.given import cache_policy_of, retry_policies
 from towpath.managed.base import ManagedValue
 from towpath.plan import NodeSpec, Plan, View, action_of, tables
 from towpath.plan.identity import identity_of
@@ -120,8 +121,8 @@ class RawGraph:
             ),
             call=action.call,
             simple=action.bare,
-            retry=(retry,) if isinstance(retry, RetryPolicy) else tuple(retry),
-            cache=cache,
+            retry=retry_policies(retry) or (),
+            cache=cache_policy_of(cache),
             timeout=node.timeout,
             metadata=dict(node.metadata),
             tags=tuple(node.tags),

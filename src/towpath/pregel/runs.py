@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,13 +18,14 @@ from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import CONF, NS_SEP
 from towpath.context import current
 from towpath.errors import ColourError, InvalidUpdateError, NoCheckpointerError, nearest
+from towpath.given import node_names
 from towpath.kernel.commands import Program
 from towpath.kernel.request import Chunk, Request, silence
 from towpath.kernel.run import Outcome, run
 from towpath.plan import Plan
 from towpath.pregel.chunks import Format, modes_of
 from towpath.pregel.claims import claim_thread
-from towpath.pregel.config import InvalidConfigError, limit_of, merge
+from towpath.pregel.config import InvalidConfigError, NotAnOptionError, limit_of, merge
 from towpath.pregel.debug import EXCLUDED_METADATA_KEYS
 from towpath.pregel.lifecycle import Listeners, listeners_of
 from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
@@ -67,6 +68,11 @@ class Options:
             self.durability = "async" if self.during else "exit"
         if self.version != "v1":
             choice("version", self.version, ("v1", "v2"))
+        if self.control is not None and not hasattr(self.control, "request_drain"):
+            raise NotAnOptionError(f"control is a RunControl, not {self.control!r}")
+        keys = self.output_keys
+        if not (keys is None or isinstance(keys, Iterable)):
+            raise NotAnOptionError(f"output_keys are names of keys, not {keys!r}")
 
 
 def extras(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,7 +302,7 @@ def stops(
         return own
     if asked == "*":
         return "*"
-    names = frozenset((asked,) if isinstance(asked, str) else asked)
+    names = frozenset(node_names("a breakpoint", asked))
     for name in names:
         if name not in plan.nodes:
             raise InvalidUpdateError(
