@@ -58,8 +58,12 @@ class Ambient(Protocol):
         function: Callable[..., Any],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
+        retry: Any = (),
     ) -> Any:
-        """Call a function whose result is recorded at once; return that."""
+        """Call a function whose result is recorded at once; return that.
+
+        `retry` has the retry policies of the call.
+        """
 
     @property
     def idempotency_key(self) -> str:

@@ -30,6 +30,7 @@ from towpath.errors import GraphInterrupt, NoCheckpointerError
 from towpath.kernel.request import Request
 from towpath.plan import NOTHING, NodeSpec, Plan, Scratchpad
 from towpath.plan.arguments import spread
+from towpath.policies import RetryPolicy
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
 from towpath.step.children import Child, returned
@@ -198,11 +199,14 @@ class TaskContext:
         function: Callable[..., Any],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
+        retry: tuple[RetryPolicy, ...] = (),
     ) -> Any:
         """Call a function whose result is recorded at once; return that."""
         check_name("step", name)
         action = spread(function, name, fills=False)
-        spec = NodeSpec(name, action, (), NOTHING, hidden=True, emit=returned)
+        spec = NodeSpec(
+            name, action, (), NOTHING, retry=retry, hidden=True, emit=returned
+        )
         given = (tuple(args), dict(kwargs))
         return step(self, spec, f"step:{self.mark(name, given)}:{name}", given)
 
