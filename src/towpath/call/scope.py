@@ -22,6 +22,7 @@ from towpath.constants import (
     CONFIG_KEY_RUNTIME,
     CONFIG_KEY_SEND,
     CONFIG_KEY_TASK_ID,
+    MISSING,
     PREVIOUS,
     PUSH,
 )
@@ -173,11 +174,12 @@ class TaskContext:
         if index < len(task.answers):
             return check_answer(response_schema, task.answers[index])
         own = question_of(task, index)
-        if own in req.answers:
-            checked = check_answer(response_schema, req.answers[own])
-            task.answers = (*task.answers, req.answers[own])
-            return checked
-        raise self.asked(Interrupt(value, own), response_schema)
+        answer = req.answers[own] if own in req.answers else next(req.early, MISSING)
+        if answer is MISSING:
+            raise self.asked(Interrupt(value, own), response_schema)
+        checked = check_answer(response_schema, answer)
+        task.answers = (*task.answers, answer)
+        return checked
 
     def asked(self, question: Interrupt[Any], response_schema: Any) -> GraphInterrupt:
         """Note a question, and return what is to be raised for it."""

@@ -482,16 +482,20 @@ def differ(one: Any, other: Any) -> bool:
 def answer_ahead(session: Session, answer: Any) -> Program[None]:
     """Give an answer that nobody asked for to the only task that comes next.
 
-    The preset LANGGRAPH lets it pass, and there the next question takes it: an
-    edit of a thread that waits makes its question unasked.
+    The preset LANGGRAPH lets it pass, and there the next question takes it, the
+    task's own or one of a graph inside it: an edit of a thread that waits makes its
+    question unasked.
     """
     req = session.req
     tasks = prepare(session.plan, session.state, req, session.stop)
     if len(tasks) != 1:
         return
-    req.answers = {**req.answers, question_of(tasks[0], 0): answer}
-    if session.saver is not None:
-        yield from session.record(NULL_TASK_ID, "", [(RESUME, dict(req.answers))])
+    req.early = iter([answer])  # taken once, by whichever thread asks first
+    action = tasks[0].spec.action
+    if session.saver is None or (action is not None and action.graph is not None):
+        return
+    answers = {**req.answers, question_of(tasks[0], 0): answer}
+    yield from session.record(NULL_TASK_ID, "", [(RESUME, answers)])
 
 
 def outside_writes(session: Session, given: Any) -> list[Write]:

@@ -382,6 +382,7 @@ def place_nested(
     request.fork_base, request.fork_id = outer.fork_base, outer.fork_id
     request.forks = outer.forks
     request.answers = outer.answers
+    request.early = outer.early
     request.thread_id = outer.thread_id
     number_call(graph, request, parent)
     if outer.forks:
