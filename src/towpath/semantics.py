@@ -104,6 +104,10 @@ class Semantics:
     """Stream modes whose chunks leave subgraphs without `subgraphs=True`. The
     peer once let tokens and custom chunks out; today it keeps all of them in."""
 
+    debug_prints: tuple[str, ...] = ()
+    """Stream modes that are printed under `debug=True`, beside what it checks. The
+    peer checks nothing, and prints updates and values."""
+
     def stores(self, key: str, value: object) -> bool:
         """Tell whether an entry of `configurable` enters the metadata."""
         asked = self.store_metadata
@@ -143,6 +147,7 @@ LANGGRAPH: Final = Semantics(
     changed_graphs="warn",
     subgraph_updates="whole",
     shared_limit=False,
+    debug_prints=("updates", "values"),
 )
 """The default under the drop-in import."""
 

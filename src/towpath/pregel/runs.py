@@ -249,24 +249,26 @@ def format_of(
     graph: Graph, options: Options, listeners: Listeners | None, *, streams: bool
 ) -> Format:
     """What the caller listens to."""
-    mode = options.stream_mode
-    if not (streams or listeners or options.print_mode or options.version == "v2"):
+    mode, plan = options.stream_mode, graph.plan_of_graph
+    prints = options.print_mode
+    if options.debug or plan.debug:
+        prints = plan.semantics.debug_prints or prints
+    if not (streams or listeners or prints or options.version == "v2"):
         return SILENT
     if not streams:
         asked: tuple[str, ...] = ()
     else:
         asked = modes_of(graph.stream_mode if mode is None else mode)
-    printed = modes_of(options.print_mode)
     single = mode is None or isinstance(mode, str)
-    schema = graph.plan_of_graph.output_schema
+    schema = plan.output_schema
     typed = options.version == "v2" and schema is not None
     return Format(
         frozenset(asked),
         single,
         options.subgraphs,
         options.version,
-        frozenset(printed),
-        frozenset(graph.plan_of_graph.semantics.inner_modes),
+        frozenset(modes_of(prints)),
+        frozenset(plan.semantics.inner_modes),
         listeners=listeners,
         make=shape_of(schema).make if typed else None,
     )
