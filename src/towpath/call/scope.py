@@ -7,7 +7,6 @@ runtimes and ids are made when something asks for them, and not before.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Context, ContextVar, copy_context
 from itertools import count
@@ -40,6 +39,7 @@ from towpath.step.prepare import read
 from towpath.step.tasks import Task, keyed_id, question_of
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
+from towpath.warnings import warn_user
 
 
 class RunScope:
@@ -381,13 +381,12 @@ class TaskContext:
     def warn_swallowed(self) -> None:
         """Name the code that caught a question which has been asked all the same."""
         where = swallowed_at(self.question)
-        warnings.warn(
+        warn_user(
             f"node `{self.task.name}` caught the interrupt it raised ({where}); "
             "the task waits for the answer all the same. Let GraphInterrupt pass, "
             "for example with `except GraphBubbleUp: raise` before `except "
             "Exception`.",
             RuntimeWarning,
-            stacklevel=2,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -13,7 +12,11 @@ from towpath.errors import InvalidGraphError, InvalidPolicyError, NotAGraphPartE
 from towpath.given import retry_policies
 from towpath.plan.actions import is_kind
 from towpath.types import RetryPolicy, TimeoutPolicy
-from towpath.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10
+from towpath.warnings import (
+    LangGraphDeprecatedSinceV05,
+    LangGraphDeprecatedSinceV10,
+    warn_user,
+)
 
 
 class GeneratorFunctionError(InvalidGraphError, NotImplementedError):
@@ -93,7 +96,7 @@ def renamed(where: str, given: Mapping[str, Any], *known: str) -> dict[str, Any]
             raise TypeError(f"{where}() got an unexpected keyword argument {old!r}")
         new, kind = FORMER[old]
         text = f"`{old}` is deprecated and will be removed. Please use `{new}` instead."
-        warnings.warn(text, kind, stacklevel=3)
+        warn_user(text, kind)
         found[new] = value
     return found
 

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -58,7 +57,11 @@ from towpath.types import (
     TracePolicy,
 )
 from towpath.typing import ContextT, InputT, OutputT, StateT, pad
-from towpath.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10
+from towpath.warnings import (
+    LangGraphDeprecatedSinceV05,
+    LangGraphDeprecatedSinceV10,
+    warn_user,
+)
 
 Timeout = float | timedelta | TimeoutPolicy | None
 Retry = RetryPolicy | Sequence[RetryPolicy] | None
@@ -293,10 +296,10 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
     def _warn_if_compiled(self, what: str) -> None:
         if self.compiled:
-            warnings.warn(
+            warn_user(
                 f"Adding {what} to a graph that has already been compiled. This "
                 "will not be reflected in the compiled graph.",
-                stacklevel=4,
+                UserWarning,
             )
 
     def set_node_defaults(
@@ -542,11 +545,10 @@ def renamed(
             if old == "config_schema"
             else LangGraphDeprecatedSinceV05
         )
-        warnings.warn(
+        warn_user(
             f"`{old}` is deprecated and will be removed. "
             f"Please use `{names[old]}` instead.",
             category,
-            stacklevel=3,
         )
         found[names[old]] = value
     return found

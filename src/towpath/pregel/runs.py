@@ -8,7 +8,6 @@ passes up what it asks.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,7 +31,7 @@ from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.schema import shape_of
 from towpath.step.tasks import Task, lasting_ns
-from towpath.warnings import LangGraphDeprecatedSinceV10, TowpathWarning
+from towpath.warnings import LangGraphDeprecatedSinceV10, TowpathWarning, warn_user
 
 SERIAL: Final = itertools.count(1)
 PROCESS: Final = f"{id(SERIAL):x}"
@@ -84,10 +83,9 @@ def extras(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
     taken = dict(given)
     if "checkpoint_during" in taken:
         during = taken.pop("checkpoint_during")
-        warnings.warn(
+        warn_user(
             "`checkpoint_during` is deprecated. Please use `durability` instead.",
             LangGraphDeprecatedSinceV10,
-            stacklevel=4,
         )
         taken["during"] = during
     for name in taken:
@@ -151,7 +149,7 @@ def prepare_run(
     request.cache = graph.cache
     request.step_timeout = graph.step_timeout
     if parent is None:
-        place_root(graph, request, merged)
+        place_root(graph, request, merged, told=options.durability is not None)
     else:
         place_nested(graph, request, parent, config, options)
     if request.control is None:
@@ -212,6 +210,7 @@ def labels_of(
 
 
 TASK_MODES: Final = frozenset({"tasks", "debug"})
+IDLE_DURABILITY: Final = "`durability` has no effect without a checkpointer"
 DURABILITY: Final = "__pregel_durability"
 SILENT: Final = Format(frozenset(), single=True, subgraphs=False, version="v1")
 """What a caller wants who only waits for the end; shared, and never changed."""
@@ -314,8 +313,12 @@ def stops(
     return names
 
 
-def place_root(graph: Graph, request: Request, config: Mapping[str, Any]) -> None:
+def place_root(
+    graph: Graph, request: Request, config: Mapping[str, Any], *, told: bool
+) -> None:
     """Where a run that nobody is around of keeps its state.
+
+    `told`: the caller said how durable that is to be.
 
     Raises:
         NoCheckpointerError: checkpointer=True, a breakpoint that nothing could
@@ -329,6 +332,8 @@ def place_root(graph: Graph, request: Request, config: Mapping[str, Any]) -> Non
             hint="give the outer graph a checkpointer",
         )
     if not saver:
+        if told:
+            warn_user(IDLE_DURABILITY, TowpathWarning)
         request.origin = f"{PROCESS}-{next(SERIAL)}"
         refuse_unsaved_stops(graph, request)
         return
@@ -430,7 +435,7 @@ def place_thread(graph: Graph, request: Request, thread: Any) -> None:
     if graph.plan_of_graph.semantics.unplaced_savers == "error":
         hint = "run the outer graph with a thread_id"
         raise NoCheckpointerError(message, hint=hint)
-    warnings.warn(f"{message}; it stores nothing", TowpathWarning, stacklevel=2)
+    warn_user(f"{message}; it stores nothing", TowpathWarning)
     request.saver = None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +22,7 @@ from towpath.pregel.config import merge
 from towpath.pregel.ports import bump_of
 from towpath.pregel.runs import check_colour
 from towpath.types import StateSnapshot, StateUpdate
-from towpath.warnings import TowpathWarning
+from towpath.warnings import TowpathWarning, warn_user
 
 # Checkpoints read at a time: a long history is never held whole, but values that
 # grew from each other are read once where they are read together.
@@ -121,11 +120,10 @@ def warn_unstored(plan: Plan, keys: Iterable[str]) -> None:
     """Say it when a filter asks for metadata that this graph does not store."""
     for key in keys:
         if key not in OWN_METADATA and not plan.semantics.keeps(key):
-            warnings.warn(
+            warn_user(
                 f"graph `{plan.name}` stores no metadata `{key}`, so a filter finds "
                 f"none: compile(store_metadata=[{key!r}])",
                 TowpathWarning,
-                stacklevel=3,
             )
 
 

@@ -7,7 +7,6 @@ first, then what the branches answered and the static edges.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
@@ -27,6 +26,7 @@ from towpath.step.state import State
 from towpath.step.tasks import Write
 from towpath.step.written import Result
 from towpath.types import Command, Send
+from towpath.warnings import warn_user
 
 TO: Final = "branch:to:"
 JOIN: Final = "join:"
@@ -185,7 +185,7 @@ def undeclared(plan: Plan, spec: NodeSpec, key: Any) -> None:
     if plan.semantics.undeclared_keys == "error":
         hint = nearest(key, plan.keys) or f"declared are: {', '.join(plan.keys)}"
         raise UndeclaredKeyError(message, hint=hint)
-    warnings.warn(f"{message}; it was dropped", RuntimeWarning, stacklevel=2)
+    warn_user(f"{message}; it was dropped", RuntimeWarning)
 
 
 def target_writes(plan: Plan, target: Any, source: str) -> list[Write]:
@@ -207,7 +207,7 @@ def target_writes(plan: Plan, target: Any, source: str) -> list[Write]:
     if plan.semantics.unknown_nodes == "error":
         known = [name for name, spec in plan.nodes.items() if not spec.hidden]
         raise UnknownNodeError(message, hint=nearest(target, known))
-    warnings.warn(f"{message}; nothing runs there", RuntimeWarning, stacklevel=2)
+    warn_user(f"{message}; nothing runs there", RuntimeWarning)
     return []
 
 
