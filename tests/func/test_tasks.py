@@ -870,7 +870,7 @@ def test_retried_caller_waits_for_what_still_runs_and_does_not_repeat_it() -> No
             await asyncio.shield(asyncio.Event().wait())
         return await future
 
-    node = flow.nodes["flow"]
+    node = flow.plan_of_graph.nodes["flow"]
     node.timeout = TimeoutPolicy(run_timeout=0.01)
     node.retry = (AT_ONCE._replace(retry_on=NodeTimeoutError, max_attempts=9),)
 

@@ -14,6 +14,7 @@ from typing import Annotated
 from uuid import UUID
 
 from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -375,6 +376,71 @@ def test_a_channel_of_ones_own(lib: Api) -> object:
         app.invoke({"top": 9}, thread()),
         [s.values for s in app.get_state_history(thread())],
     )
+
+
+@on_both
+async def test_a_node_is_called_alone(lib: Api) -> object:
+    async def later(state):
+        return {"log": ["later"]}
+
+    def several(state):
+        return lib.Command(update={"log": ["several"]}, goto="a")
+
+    low = chained(lib, Log, says("x"))
+    app = chained(
+        lib,
+        Log,
+        says("a"),
+        ("later", later),
+        ("low", low),
+        ("several", several),
+        ("tools", lib.ToolNode([], name="tools")),
+    )
+    given = {"log": ["in"]}
+    return [
+        app.nodes["a"].invoke(given),
+        await app.nodes["a"].ainvoke(given),
+        await app.nodes["later"].ainvoke(given),
+        app.nodes["low"].invoke(given),
+        app.nodes["several"].invoke(given),
+        list(app.nodes["a"].stream(given)),
+        [part async for part in app.nodes["later"].astream(given)],
+        type(app.nodes["tools"].bound).__name__,
+        type(app.nodes["low"].bound).__name__,
+        isinstance(app.nodes["tools"].bound, Runnable),
+        [type(tried(lambda: app.nodes["later"].invoke(given))).__name__],
+        tried(lambda: app.nodes["nothing"]).__class__.__name__,
+    ]
+
+
+@on_both
+def test_nodes_tell_what_they_are(lib: Api) -> object:
+    graph = lib.StateGraph(Log)
+    graph.add_node(
+        "a",
+        says("a")[1],
+        metadata={"x": 1},
+        retry_policy=lib.RetryPolicy(max_attempts=2),
+        cache_policy=lib.CachePolicy(ttl=1),
+    )
+    graph.add_node("low", chained(lib, Log, says("x")))
+    graph.add_edge(lib.START, "a")
+    graph.add_edge("a", "low")
+    app = graph.compile()
+    return sorted(app.nodes), [
+        (
+            node.triggers,
+            node.channels,
+            node.metadata,
+            node.tags,
+            node.retry_policy and node.retry_policy[0].max_attempts,
+            node.cache_policy and node.cache_policy.ttl,
+            node.timeout,
+            node.is_error_handler,
+            node.error_handler_node,
+        )
+        for node in (app.nodes["a"], app.nodes["low"])
+    ]
 
 
 # -- drawings and schemas --------------------------------------------------------

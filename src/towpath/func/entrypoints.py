@@ -125,7 +125,7 @@ class entrypoint(Generic[ContextT]):  # noqa: N801 - it is used as a decorator
             retry_policy=self.retry_policy,
             context_schema=self.context_schema,
         )
-        graph.nodes[name].calls = True
+        graph.plan_of_graph.nodes[name].calls = True
         return graph
 
 

@@ -25,13 +25,14 @@ from towpath.given import (
     store_of,
 )
 from towpath.lint import Finding, lint
-from towpath.plan import NodeSpec, Plan
+from towpath.plan import Plan
 from towpath.pregel.batches import BatchVerbs
 from towpath.pregel.chain import ChainVerbs, join_runnables
 from towpath.pregel.chunks import modes_of
 from towpath.pregel.config import merge
 from towpath.pregel.draw import DrawVerbs
 from towpath.pregel.events import EventVerbs
+from towpath.pregel.faces import NodeFace
 from towpath.pregel.finish import arun, astream_run, run, stream_run
 from towpath.pregel.nodes import NodeBuilder, PregelNode
 from towpath.pregel.protocol import PregelProtocol
@@ -133,9 +134,14 @@ class Pregel(
     # -- what it is made of ---------------------------------------------------
 
     @property
-    def nodes(self) -> Mapping[str, NodeSpec]:
+    def nodes(self) -> Mapping[str, NodeFace]:
         """The nodes, the entry and error handlers included."""
-        return self.plan_of_graph.nodes
+        plan = self.plan_of_graph
+        if len(plan.faces) != len(plan.nodes):
+            plan.faces.update(
+                (name, NodeFace(spec)) for name, spec in plan.nodes.items()
+            )
+        return plan.faces
 
     @property
     def channels(self) -> Mapping[str, Any]:
