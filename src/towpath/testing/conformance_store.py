@@ -215,6 +215,24 @@ class StoreChecks:
             raise AssertionError(namespace)
         assert s.namespaces() == []
 
+    def names_that_no_file_can_hold_are_refused(self, s: BlockingStore) -> None:
+        s.put(("a",), "k", {"\ud800": "\ud800"})
+        calls = (
+            lambda: s.put(("\ud800",), "k", {}),
+            lambda: s.put(("a",), "\ud800", {}),
+            lambda: s.value(("a", "\ud800"), "k"),
+            lambda: s.value(("a",), "\ud800"),
+            lambda: s.keys(("\ud800",)),
+            lambda: s.namespaces(prefix=("\ud800",)),
+        )
+        for call in calls:
+            try:
+                call()
+            except ValueError:
+                continue
+            raise AssertionError("a lone surrogate was taken")
+        assert s.keys((), filter={"\ud800": "\ud800"}) == ["k"]
+
     def hostile_names_are_names_like_any_other(self, s: BlockingStore) -> None:
         names = [name for name in HOSTILE if "." not in name]
         for name in (*names, "nul\0inside", "\1"):
