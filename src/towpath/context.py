@@ -85,6 +85,9 @@ class Ambient(Protocol):
     def writer(self) -> Any:
         """A callable that sends its argument to the `custom` stream."""
 
+    def tell_message(self, part: Any) -> None:
+        """Send a part of a message to listeners of the `messages` stream."""
+
 
 current: ContextVar[Ambient | None] = ContextVar("towpath_task", default=None)
 """The task that runs in this thread or asyncio task; None outside of one."""

@@ -248,6 +248,18 @@ class TaskContext:
         if "custom" in self.scope.heard and not self.task.abandoned:
             self.scope.emit((self.scope.req.path, "custom", chunk))
 
+    def tell_message(self, part: Any) -> None:
+        """Send a part of a message to listeners of the `messages` stream.
+
+        The events of models are others' to make: nothing is told among those.
+        """
+        self.beat_auto()
+        scope = self.scope
+        silent = self.task.abandoned or scope.message_events
+        if "messages" in scope.heard and not silent:
+            told = (part, dict(self.config["metadata"]))
+            scope.emit((scope.req.path, "messages", told))
+
     def push(self, writes: Sequence[tuple[str, Any]]) -> None:
         """Write to the state before the node returns; it counts when it does."""
         if self.pushed is None:
