@@ -338,7 +338,8 @@ class TaskContext:
 
     def make_config(self) -> RunnableConfig:
         scope, task = self.scope, self.task
-        config: dict[str, Any] = dict(scope.config)
+        # Code that hands callbacks on looks for them, also where there are none.
+        config: dict[str, Any] = {"callbacks": None, **scope.config}
         config.pop("run_id", None)
         config.pop("run_name", None)
         config["metadata"] = {

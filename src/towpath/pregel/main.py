@@ -16,6 +16,7 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
+from towpath.constants import CONF
 from towpath.given import (
     cache_of,
     cache_policy_of,
@@ -217,7 +218,7 @@ class Pregel(
         self, config: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> Self:
         """A graph like this one whose runs start from this config."""
-        return self.copy({"config": merge(self.config, config, kwargs)})
+        return self.copy({"config": {CONF: {}, **merge(self.config, config, kwargs)}})
 
     def lint(self, *, ignore: Collection[str] = ()) -> list[Finding]:
         """Look for mistakes that can be seen without running the graph.
