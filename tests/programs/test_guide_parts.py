@@ -670,3 +670,55 @@ def test_warnings_of_old_names(lib: Api) -> object:
         [kind.replace("TowpathWarning", "UserWarning") for kind, _ in found]
         for found in seen
     ]
+
+
+def plainly(saver, config):
+    """Whole checkpoints, with the versions of their channels as numbers."""
+
+    def number(version):
+        return version if isinstance(version, int) else int(version.split(".")[0])
+
+    found = []
+    for each in saver.list(config):
+        whole = dict(each.checkpoint)
+        seen = whole.pop("versions_seen")
+        versions = whole.pop("channel_versions")
+        found.append(
+            (
+                {k: v for k, v in whole.items() if k not in ("id", "ts")},
+                {name: number(version) for name, version in versions.items()},
+                {
+                    node: {name: number(version) for name, version in of.items()}
+                    for node, of in seen.items()
+                },
+                each.metadata,
+                sorted(((w[1], w[2]) for w in each.pending_writes), key=repr),
+            )
+        )
+    return found
+
+
+@on_drop_in
+def test_whole_checkpoints(lib: Api) -> object:
+    saver = lib.InMemorySaver()
+    app = chained(lib, Log, says("a"), says("b"), checkpointer=saver)
+    app.invoke({"log": []}, thread())
+    app.invoke({"log": ["again"]}, thread(), interrupt_before=["b"])
+    app.invoke(None, thread())
+    return plainly(saver, thread())
+
+
+@on_drop_in
+def test_whole_checkpoints_of_joins_and_branches(lib: Api) -> object:
+    graph = lib.StateGraph(Log)
+    for name in ("a", "b"):
+        graph.add_node(*says(name))
+        graph.add_edge(lib.START, name)
+    graph.add_node(*says("join"))
+    graph.add_node(*says("last"))
+    graph.add_edge(["a", "b"], "join")
+    graph.add_conditional_edges("join", lambda s: "last", ["last"])
+    saver = lib.InMemorySaver()
+    app = graph.compile(checkpointer=saver)
+    app.invoke({"log": []}, thread())
+    return plainly(saver, thread())

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from towpath.channels.base import BaseChannel
-from towpath.constants import MISSING, TOLD
+from towpath.constants import INPUT, MISSING, TOLD
 from towpath.errors import EmptyChannelError
 from towpath.plan import Plan
 from towpath.step.written import Written
@@ -130,6 +130,8 @@ def open_state(
         live = [name for name in plan.ticking if channels[name].is_available()]
         state.live.update(live)
         return state
+    if plan.semantics.bare_checkpoints:
+        state.seen[INPUT] = {}
     for name in plan.early:
         channel = channels[name]
         if name in plan.key_set:
