@@ -136,6 +136,23 @@ def _chats(colours: Sequence[bool]) -> Iterator[Workload]:
                 )
 
 
+def _agents() -> Iterator[Workload]:
+    for saver in SAVERS[:3]:
+        for size in (50, 200, 1000):
+            yield Workload(
+                f"messages-{size}-{saver}",
+                "messages",
+                size,
+                f"{size} turns of 2 of LangChain's messages and a saver: {saver}",
+                "turn",
+                size,
+                expected=2 * size,
+                saver=saver,
+                variant="messages",
+                quick=size == 200 and saver != "sqlite",
+            )
+
+
 def _nested() -> Iterator[Workload]:
     for size in range(1, 6):
         yield Workload(
@@ -283,6 +300,7 @@ WORKLOADS = (
     *_questions(),
     *_crowds(),
     *_readings(),
+    *_agents(),
     *_nested(),
     *_streams(),
     *_starts(),

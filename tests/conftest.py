@@ -9,12 +9,17 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from towpath.testing.servers import NoServerError
 
 if TYPE_CHECKING:
     from towpath.testing.postgres_server import OwnServer, PostgresServer
     from towpath.testing.redis_server import RedisServer
+
+# How long an example takes says more of the machine than of what is tested.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture

@@ -198,6 +198,21 @@ def ask(api: Api, workload: Workload) -> Plan:
     return Plan(builder, {"draft": ""}, lambda output: output["answer"])
 
 
+def messages(api: Api, workload: Workload) -> Plan:
+    """The chat as most agents have it: messages with ids, which may be replaced."""
+    from langchain_core.messages import convert_to_messages
+
+    def talk(state: Any) -> dict[str, Any]:
+        turn = state["turn"]
+        new = convert_to_messages(said(turn))
+        for side, message in enumerate(new):
+            message.id = f"{turn}-{side}"
+        return {"messages": new, "turn": turn + 1}
+
+    keys = {"messages": Annotated[list, api.add_messages], "turn": int, "turns": int}
+    return chat(api, workload, talk, TypedDict("Talk", keys))  # type: ignore[misc]
+
+
 class Gate:
     """Where conversations of a crowd wait, as long as it is closed."""
 
@@ -288,14 +303,14 @@ def wide(api: Api, workload: Workload) -> Plan:
     return Plan(builder, {"key_0": 0, "key_1": 0}, lambda output: output["key_1"])
 
 
-def chat(api: Api, workload: Workload, node: Any = None) -> Plan:
-    builder = api.StateGraph(Chat)
+def chat(api: Api, workload: Workload, node: Any = None, state: type = Chat) -> Plan:
+    builder = api.StateGraph(state)
     if node is None:
         node = async_talk if workload.asynchronous else talk
     builder.add_node("talk", node)
     builder.add_edge(api.START, "talk")
 
-    def route(state: Chat) -> str:
+    def route(state: Any) -> str:
         return "talk" if state["turn"] < state["turns"] else api.END
 
     builder.add_conditional_edges("talk", routed(route, workload), ["talk", api.END])
@@ -340,4 +355,5 @@ PLANS: dict[str, Callable[[Api, Workload], Plan]] = {
     "stream": stream,
     "tokens": tokens,
     "nested": nested,
+    "messages": messages,
 }

@@ -22,7 +22,7 @@ from towpath.warnings import LangGraphDeprecatedSinceV10
 
 IDS = ("1", "2", "3")
 texts = st.sampled_from(["a", "b", ""])
-ids = st.sampled_from([None, *IDS])
+ids = st.sampled_from([None, "", *IDS])
 messages = st.one_of(
     st.builds(lambda text, key: HumanMessage(text, id=key), texts, ids),
     st.builds(lambda text, key: AIMessage(text, id=key), texts, ids),

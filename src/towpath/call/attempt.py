@@ -397,7 +397,7 @@ def is_direct(scope: RunScope, task: Task) -> bool:
 async def direct_attempt(
     scope: RunScope, task: Task, context: TaskContext, ctx: Context | None = None
 ) -> Task:
-    """The same for an async function of the state, without branches.
+    """The same for an async function of the state whose branches are such as well.
 
     It is awaited in `ctx`; without one, the asyncio task that runs this has the
     attempt's own context.
@@ -407,16 +407,19 @@ async def direct_attempt(
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
         try:
-            if ctx is None:
-                output = await spec.acall(task.input)
-            else:
-                output = await in_context(ctx, ctx.run(spec.acall, task.input))
+            output = await inside(ctx, spec.acall, task.input)
         except ParentCommand as error:
             output = for_here(scope, error)
         if type(output) not in PLAIN and is_runnable(output):
-            own = copy_context() if ctx is None else ctx.copy()
-            output = await in_context(own, own.run(output.ainvoke, task.input))
+            apart = copy_context() if ctx is None else ctx.copy()
+            output = await inside(apart, output.ainvoke, task.input)
         writes = node_writes(scope, task, context, output)
+        if spec.branches:
+            own = tuple(writes)
+            for branch in spec.branches:
+                view = branch_view(scope, task, own, branch.view)
+                answer = await inside(ctx, branch.path.acall, view)
+                writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
         task.writes = writes
     except BaseException as error:
@@ -459,6 +462,11 @@ async def next_async(items: Any) -> Any:
         return await items.__anext__()
     except StopAsyncIteration:
         return EXHAUSTED
+
+
+def inside(ctx: Context | None, call: Any, arg: Any) -> Awaitable[Any]:
+    """Call an async function in `ctx`, or here if that is the context already."""
+    return call(arg) if ctx is None else in_context(ctx, ctx.run(call, arg))
 
 
 @types.coroutine

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import Any, ClassVar, Final, Generic, Self
 
-from towpath.channels.base import Value
+from towpath.channels.base import Value, own
 from towpath.channels.cell import Cell
 from towpath.channels.empties import kind_of, made
 from towpath.channels.overwrite import MARKED, overwritten, single_overwrite
@@ -76,7 +76,7 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
     may replace the value instead: see `towpath.types.Overwrite`.
     """
 
-    __slots__ = ("kind", "operator", "shown", "start")
+    __slots__ = ("foreseen", "kind", "operator", "shown", "start")
 
     ticks: ClassVar[bool] = False
 
@@ -92,6 +92,7 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
         self.start = start
         self.kind = kind_of(typ)
         self.shown = 0
+        self.foreseen: tuple[Any, Sequence[Value], Any] | None = None
         self.value = self._first()
 
     def _first(self) -> Value | Missing:
@@ -128,6 +129,7 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
         twin.start = self.start
         twin.kind = self.kind
         twin.shown = 0
+        twin.foreseen = None
         return twin
 
     def show(self) -> None:
@@ -160,6 +162,11 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
             for write in values:
                 value.extend(write)  # type: ignore[arg-type]  # a list as well
             return True
+        if (foreseen := self.foreseen) is not None:
+            self.foreseen = None
+            if foreseen[0] is value and same_objects(foreseen[1], values):
+                self.value = foreseen[2]
+                return True
         for write in values:
             if isinstance(write, MARKED) and overwritten(write) is not MISSING:
                 self.value = single_overwrite(self.key, values)
@@ -171,13 +178,31 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
     def ahead(self, values: Sequence[Value]) -> Value | Any:
         """Return what the value would be after these writes."""
         value = self.value
-        if value is MISSING or id(self.operator) not in PURE:
+        if value is MISSING:
             return super().ahead(values)
+        if id(self.operator) not in PURE:
+            return self._foresee(values)
         for write in values:
             if isinstance(write, MARKED):
                 return super().ahead(values)
             value = self.operator(value, write)
         return value
+
+    def _foresee(self, values: Sequence[Value]) -> Value | Any:
+        """The same, kept for `update`: a fold into a long list is not done twice.
+
+        Only where the reducer is known to leave alone what it is given: another
+        may tell by its arguments whether they are the ones of the step.
+        """
+        ahead = super().ahead(values)
+        if type(ahead) is list and self.folds_purely:
+            self.foreseen = (self.value, values, own(ahead))
+        return ahead
+
+
+def same_objects(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Tell whether two sequences hold the very same objects."""
+    return len(one) == len(other) and all(map(operator.is_, one, other))
 
 
 def _alone() -> int:

@@ -248,7 +248,8 @@ class PlanMaker:
             branches=branches,
             call=node.action.call,
             acall=node.action.acall,
-            direct=node.action.awaited and not branches,
+            direct=node.action.awaited
+            and (not branches or all(b.path.awaited for b in branches)),
             simple=node.action.bare
             and (not branches or all(b.path.bare for b in branches)),
             retry=retry or (),

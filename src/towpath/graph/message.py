@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 from uuid import uuid4
 
@@ -34,6 +35,7 @@ __all__ = ("REMOVE_ALL_MESSAGES", "MessageGraph", "MessagesState", "add_messages
 
 Messages: TypeAlias = list[MessageLikeRepresentation] | MessageLikeRepresentation
 Format: TypeAlias = Literal["langchain-openai"]
+ID: Final = attrgetter("id")
 
 REMOVE_ALL_MESSAGES: Final = "__remove_all__"
 """`RemoveMessage(id=REMOVE_ALL_MESSAGES)` removes all that came before it."""
@@ -68,18 +70,53 @@ def add_messages(
             that does not exist is to be removed.
     """
     if left is None and right is None:
-        return functools.partial(add_messages, format=format)
+        return known_pure(functools.partial(add_messages, format=format))
     if left is None or right is None:
         only = "right" if not left else "left"
         raise ValueError(
             "Must specify non-null arguments for both 'left' and 'right'. "
             f"Only received: '{only}'."
         )
-    return formatted(merged(coerced(left), coerced(right)), format)
+    return formatted(added(left, right), format)
 
 
-add_messages.pure = True  # type: ignore[attr-defined]  # see channels.binop.is_gentle
-add_messages.idempotent = True  # type: ignore[attr-defined]  # by the messages' ids
+def known_pure(reducer: Any) -> Any:
+    """Say of a reducer what `channels.binop` asks: messages are left alone, by ids."""
+    reducer.pure = reducer.idempotent = True
+    return reducer
+
+
+known_pure(add_messages)
+
+
+def added(left: Messages, right: Messages) -> list[BaseMessage]:
+    """Fold new messages into old ones, which nearly always means: append them.
+
+    There may be thousands of old ones, so they are looked at by nothing that takes a
+    step of Python for each. Looked at they are: nodes can change a message's id.
+    """
+    ids = ids_of(left) if type(left) is list else None
+    old = coerced(left) if ids is None else cast("list[BaseMessage]", left)
+    if ids is None:
+        ids = list(map(ID, old))
+    new = coerced(right)
+    fresh = {message.id for message in new}
+    if (
+        len(fresh) < len(new)
+        or not fresh.isdisjoint(ids)
+        or any(isinstance(message, RemoveMessage) for message in new)
+    ):
+        return merged(old, new)
+    return [*old, *new]
+
+
+def ids_of(messages: list[Any]) -> list[str] | None:
+    """The ids of messages; None where something has to be made one, or needs an id."""
+    for kind in {*map(type, messages)}:
+        if not issubclass(kind, BaseMessage) or issubclass(kind, BaseMessageChunk):
+            return None
+    ids = list(map(ID, messages))
+    return ids if all(ids) else None
 
 
 def coerced(messages: Messages) -> list[BaseMessage]:

@@ -108,7 +108,7 @@ class NodeSpec:
     call: Any = None
     acall: Any = None
     # Whether a blocking run can call the node and its branches just like that, and
-    # whether an async run can await the node, which has no branches.
+    # whether an async run can await them.
     simple: bool = False
     direct: bool = False
     # Whether it is known to call tasks, whose chunks come while it runs.
