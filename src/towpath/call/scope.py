@@ -365,7 +365,8 @@ class TaskContext:
         if task.path[0] == PUSH:
             configurable[CONFIG_KEY_READ_STATE] = self.read_state
         config[CONF] = configurable
-        config["tags"] = [*config.get("tags", ()), *task.spec.tags]
+        if tags := [*config.get("tags", ()), *task.spec.tags]:
+            config["tags"] = tags
         if (traced := self.traced) is not None:
             config["callbacks"] = traced.callbacks
         return config  # type: ignore[return-value] # built key by key
