@@ -221,6 +221,10 @@ class AmbiguousUpdateError(InvalidUpdateError):
     code = "TP-207"
 
 
+class NoUpdatesError(InvalidUpdateError, ValueError):
+    """No update was given to `bulk_update_state`, or none for one of its steps."""
+
+
 class MutatedStateError(InvalidUpdateError):
     """A node changed a state value in place and did not return it."""
 
@@ -504,6 +508,14 @@ class NoCheckpointerError(TowpathError, ValueError):
 
     code = "TP-601"
     hint = "compile the graph with one: builder.compile(checkpointer=...)"
+
+
+class NoThreadError(NoCheckpointerError, KeyError):
+    """The config names no thread whose state could be looked at or edited."""
+
+
+class UnsavedResumeError(NoCheckpointerError, RuntimeError):
+    """An answer was given to a graph that keeps no questions."""
 
 
 class UnknownNamespaceError(TowpathError, ValueError):

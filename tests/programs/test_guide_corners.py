@@ -14,7 +14,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from towpath.testing.api import Api
 
-from .both import on_both, thread
+from .both import on_both, on_drop_in, thread
 
 
 class Log(TypedDict):
@@ -536,4 +536,59 @@ def test_wrong_wirings_are_refused_with_their_kinds(lib: Api) -> object:
         found = tried(lambda c=change: build(c))
         kinds = [k.__name__ for k in builtin if isinstance(found, k)]
         seen.append(kinds[-1:] or type(found).__name__)
+    return seen
+
+
+def kind_of(call):
+    """The last of the built-in kinds that what a call raises is."""
+    found = tried(call)
+    builtin = (ValueError, TypeError, RuntimeError, KeyError)
+    return [k.__name__ for k in builtin if isinstance(found, k)][-1:] or found
+
+
+@on_both
+def test_wrong_calls_are_refused_with_their_kinds(lib: Api) -> object:
+    app = chained(lib, Log, says("a"), checkpointer=lib.InMemorySaver())
+    bare = chained(lib, Log, says("a"))
+    calls = [
+        lambda: app.get_state({}),
+        lambda: app.get_state({"configurable": {}}),
+        lambda: app.update_state({}, {"log": []}),
+        lambda: list(app.get_state_history({"configurable": {}})),
+        lambda: app.invoke({"log": []}),
+        lambda: bare.get_state(thread()),
+        lambda: bare.update_state(thread(), {"log": []}),
+        lambda: bare.invoke(lib.Command(resume=1)),
+        lambda: bare.invoke({"log": []}, {"recursion_limit": "5"}),
+        lambda: bare.invoke({"log": []}, {"recursion_limit": 0}),
+        lambda: app.bulk_update_state(thread(), []),
+        lambda: app.bulk_update_state(thread(), [[]]),
+        lambda: bare.clear_cache(),
+    ]
+    return [kind_of(call) for call in calls]
+
+
+@on_both
+def test_graphs_inside_are_found_by_namespace(lib: Api) -> object:
+    low = chained(lib, Log, says("x"))
+    middle = chained(lib, Log, ("low", low), ("other", low))
+    app = chained(lib, Log, ("middle", middle), ("last", low))
+    return [
+        [n for n, _ in app.get_subgraphs(namespace=namespace, recurse=recurse)]
+        for namespace in (None, "middle", "middle|low", "low", "nothing", "last")
+        for recurse in (False, True)
+    ]
+
+
+@on_drop_in
+def test_an_empty_map_answers_nothing(lib: Api) -> object:
+    app = chained(
+        lib,
+        Log,
+        ("ask", lambda s: {"log": [lib.interrupt("q?")]}),
+        checkpointer=lib.InMemorySaver(),
+    )
+    seen = [app.invoke({"log": []}, thread())]
+    seen.append(app.invoke(lib.Command(resume={}), thread()))
+    seen.append(app.invoke(lib.Command(resume={"a": 1}), thread()))
     return seen

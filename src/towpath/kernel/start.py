@@ -413,7 +413,7 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     asked = asked_ever if rewound else open_questions
     questions = asked(session.pending)
     early: Command[Any] | None = None
-    if isinstance(given, Command) and given.has_resume:
+    if isinstance(given, Command) and given.has_resume and not hollow(plan, given):
         bound = resolve(session, given.resume, questions)
         early = None if bound or rewound or req.nested else given
         if bound and not rewound and plan.semantics.idle_resume == "error":
@@ -438,6 +438,12 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     session.reruns = rewound and not answers
     session.tell_lifecycle("resume", "pending")
     session.tell_values()
+
+
+def hollow(plan: Plan, given: Command[Any]) -> bool:
+    """Whether this is a map of no answers: under LANGGRAPH that answers nothing."""
+    lets_pass = plan.semantics.idle_resume != "error"
+    return lets_pass and isinstance(given.resume, Mapping) and not given.resume
 
 
 def refuse_second_answers(session: Session, bound: Mapping[str, Any]) -> None:

@@ -112,7 +112,8 @@ def limit_of(config: Mapping[str, Any], default: int) -> int:
         return default
     limit = config.get("recursion_limit", default)
     if not isinstance(limit, int) or limit < 1:
-        raise InvalidConfigError(
+        kind = InvalidConfigError if isinstance(limit, int) else NotAnOptionError
+        raise kind(
             f"recursion_limit must be at least 1, not {limit!r}",
             hint="it counts supersteps, the one that takes the input included",
         )

@@ -16,7 +16,13 @@ from towpath.call.inherit import install
 from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import CONF, NS_SEP
 from towpath.context import current
-from towpath.errors import ColourError, InvalidUpdateError, NoCheckpointerError, nearest
+from towpath.errors import (
+    ColourError,
+    InvalidUpdateError,
+    NoCheckpointerError,
+    UnsavedResumeError,
+    nearest,
+)
 from towpath.given import node_names
 from towpath.kernel.commands import Program
 from towpath.kernel.request import Chunk, Request, silence
@@ -31,6 +37,7 @@ from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.schema import shape_of
 from towpath.step.tasks import Task, lasting_ns
+from towpath.types import Command
 from towpath.warnings import LangGraphDeprecatedSinceV10, TowpathWarning, warn_user
 
 SERIAL: Final = itertools.count(1)
@@ -332,6 +339,7 @@ def place_root(
             hint="give the outer graph a checkpointer",
         )
     if not saver:
+        refuse_answers(request)
         if told:
             warn_user(IDLE_DURABILITY, TowpathWarning)
         request.origin = f"{PROCESS}-{next(SERIAL)}"
@@ -355,6 +363,20 @@ def place_root(
     forks = {**(conf.get("checkpoint_map") or {}), **({ns: pinned} if pinned else {})}
     request.pinned = forks.pop("", None)
     request.forks = forks
+
+
+def refuse_answers(request: Request) -> None:
+    """Refuse an answer where nothing could have been asked.
+
+    Raises:
+        UnsavedResumeError: says so (TP-601).
+    """
+    given = request.input
+    if isinstance(given, Command) and given.has_resume:
+        raise UnsavedResumeError(
+            "Command(resume=...) needs a checkpointer: without one no question is kept",
+            hint="compile(checkpointer=InMemorySaver()) or a durable one",
+        )
 
 
 def refuse_unsaved_stops(graph: Graph, request: Request) -> None:

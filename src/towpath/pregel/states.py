@@ -11,7 +11,7 @@ from towpath.constants import CONF
 from towpath.context import current
 from towpath.drive.loop import LoopDriver
 from towpath.drive.sync import SyncDriver
-from towpath.errors import NoCheckpointerError
+from towpath.errors import NoCheckpointerError, NoThreadError
 from towpath.kernel.commands import FetchAll, Program
 from towpath.kernel.edit import bulk_update
 from towpath.kernel.inspect import find_subgraph, get_state, snapshot, stored_ns
@@ -69,7 +69,7 @@ def place_of(graph: Any, config: Mapping[str, Any]) -> Place:
             hint="compile(checkpointer=...)",
         )
     if conf.get("thread_id") is None:
-        raise NoCheckpointerError(
+        raise NoThreadError(
             "the config names no thread",
             hint="pass {'configurable': {'thread_id': '...'}}",
         )
@@ -261,7 +261,10 @@ class StateVerbs:
     def get_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False
     ) -> Iterator[tuple[str, Any]]:
-        """The compiled graphs among the nodes, by name; nested ones as `a|b`."""
+        """The compiled graphs among the nodes, by name; nested ones as `a|b`.
+
+        `recurse` looks into them, too; a `namespace` is the only one wanted.
+        """
         for name, spec in self.plan_of_graph.nodes.items():
             action = spec.action
             graph = None if action is None else action.graph
@@ -270,11 +273,9 @@ class StateVerbs:
                 continue
             if namespace is None or namespace == name:
                 yield name, graph
-            if recurse or (namespace and namespace.startswith(f"{name}|")):
-                inner = namespace[len(name) + 1 :] if namespace else None
-                for sub, deeper in graph.get_subgraphs(
-                    namespace=inner or None, recurse=recurse
-                ):
+            if recurse and (namespace is None or namespace.startswith(f"{name}|")):
+                inner = None if namespace is None else namespace[len(name) + 1 :]
+                for sub, deeper in graph.get_subgraphs(namespace=inner, recurse=True):
                     yield f"{name}|{sub}", deeper
 
     async def aget_subgraphs(
