@@ -215,6 +215,14 @@ class UnknownNodeError(InvalidUpdateError):
     code = "TP-206"
 
 
+class NoDestinationError(UnknownNodeError, ValueError):
+    """A branch answered what can be no destination: None, or the start."""
+
+
+class UnmappedAnswerError(UnknownNodeError, KeyError):
+    """A branch answered what its path map does not hold."""
+
+
 class AmbiguousUpdateError(InvalidUpdateError):
     """`update_state` cannot tell which node the update comes from."""
 

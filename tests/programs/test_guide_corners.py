@@ -592,3 +592,38 @@ def test_an_empty_map_answers_nothing(lib: Api) -> object:
     seen.append(app.invoke(lib.Command(resume={}), thread()))
     seen.append(app.invoke(lib.Command(resume={"a": 1}), thread()))
     return seen
+
+
+@on_both
+def test_answers_that_are_no_destination(lib: Api) -> object:
+    def asked(path, path_map=None):
+        graph = lib.StateGraph(Log)
+        graph.add_node(*says("a"))
+        graph.add_node(*says("b"))
+        graph.add_edge(lib.START, "a")
+        graph.add_conditional_edges("a", path, path_map)
+        return graph.compile().invoke({"log": []})
+
+    return [
+        kind_of(lambda: asked(lambda s: None)),
+        kind_of(lambda: asked(lambda s: lib.START)),
+        kind_of(lambda: asked(lambda s: "q", {"x": "b"})),
+        kind_of(lambda: asked(lambda s: ["x", "q"], {"x": "b"})),
+        asked(lambda s: []),
+        asked(lambda s: ("b", lib.END)),
+    ]
+
+
+@on_both
+def test_drawings_without_styles_of_nested_graphs(lib: Api) -> object:
+    low = chained(lib, Log, says("low"))
+    two = chained(lib, Log, says("x"), says("y"))
+    return [
+        app.get_graph(xray=True).draw_mermaid(with_styles=False)
+        for app in (
+            chained(lib, Log, ("o", low)),
+            chained(lib, Log, ("o", low), says("z")),
+            chained(lib, Log, ("o", two)),
+            chained(lib, Log, ("o", chained(lib, Log, ("p", low)))),
+        )
+    ]

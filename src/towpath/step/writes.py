@@ -15,9 +15,11 @@ from towpath.errors import (
     InvalidReturnError,
     InvalidUpdateError,
     InvalidValueError,
+    NoDestinationError,
     ParentCommand,
     UndeclaredKeyError,
     UnknownNodeError,
+    UnmappedAnswerError,
     nearest,
 )
 from towpath.plan import BranchSpec, NodeSpec, Plan
@@ -235,12 +237,12 @@ def branch_writes(
         if branch.ends is not None and not isinstance(item, Send):
             target = branch.ends.get(item, MISSING)
             if target is MISSING:
-                raise UnknownNodeError(
+                raise UnmappedAnswerError(
                     f"{source} answered {item!r}, which its path map does not hold",
                     hint=nearest(item, map(str, branch.ends)),
                 )
         if target is None or target == START:
-            raise UnknownNodeError(
+            raise NoDestinationError(
                 f"{source} answered {target!r}, which is no destination",
                 hint="answer a node's name, END, a Send, or a list of them",
             )
