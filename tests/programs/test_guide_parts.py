@@ -722,3 +722,30 @@ def test_whole_checkpoints_of_joins_and_branches(lib: Api) -> object:
     app = graph.compile(checkpointer=saver)
     app.invoke({"log": []}, thread())
     return plainly(saver, thread())
+
+
+@on_drop_in
+def test_a_checkpoint_that_is_put_by_hand(lib: Api) -> object:
+    base = import_module(f"{lib.package}.checkpoint.base")
+    seen = []
+    for saver in (lib.InMemorySaver(), lib.SqliteSaver.from_conn_string(":memory:")):
+        with saver as opened:
+            config = {
+                "configurable": {
+                    "thread_id": "h",
+                    "checkpoint_ns": "",
+                    "user": "u",
+                    "n": 1,
+                    "__private": "p",
+                    "table": {},
+                },
+                "metadata": {"run_id": "r", "user": "first", "writes": 1},
+            }
+            whole = base.empty_checkpoint()
+            given = {"source": "input", "step": -1}
+            at = opened.put(config, whole, given, {})
+            opened.put_writes(at, [("a", 1), ("b", 2)], "t1")
+            found = opened.get_tuple(at)
+            seen.append((found.metadata, found.pending_writes, found.parent_config))
+            seen.append(len(list(opened.list(None, filter={"run_id": "r"}))))
+    return seen

@@ -211,9 +211,9 @@ def get_checkpoint_metadata(
 ) -> CheckpointMetadata:
     """Add the scalars of a config's metadata and configurable to `metadata`.
 
-    What `metadata` says wins, then the config's metadata. Our savers store the
-    metadata they are handed; whether a caller's configurable is added to it is
-    the engine's decision.
+    What `metadata` says wins, then the config's metadata. Our savers add what the
+    default semantics store of a config that they are handed; what a run stores of
+    its caller's config is the engine's decision.
     """
     merged: dict[str, Any] = dict(metadata)
     bags = (config.get("metadata") or {}, config.get("configurable") or {})
