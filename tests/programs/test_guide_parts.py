@@ -749,3 +749,19 @@ def test_a_checkpoint_that_is_put_by_hand(lib: Api) -> object:
             seen.append((found.metadata, found.pending_writes, found.parent_config))
             seen.append(len(list(opened.list(None, filter={"run_id": "r"}))))
     return seen
+
+
+@on_drop_in
+def test_configs_that_savers_cannot_place(lib: Api) -> object:
+    base = import_module(f"{lib.package}.checkpoint.base")
+    saver = lib.InMemorySaver()
+    nowhere = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
+    nul = saver.put(nowhere, base.empty_checkpoint(), {"key": "\0abc"}, {})
+    calls = [
+        lambda: saver.put_writes(nowhere, [("a", 1)], "t"),
+        lambda: saver.put({"configurable": {}}, base.empty_checkpoint(), {}, {}),
+    ]
+    return [isinstance(tried(call), KeyError) for call in calls], [
+        saver.get_tuple(nul).metadata,
+        len(list(saver.list(None, filter={"key": "abc"}))),
+    ]

@@ -61,8 +61,10 @@ def joined(config: RunnableConfig, metadata: CheckpointMetadata) -> CheckpointMe
     others put checkpoints with the config that they have.
     """
     chosen, given = default(), config.get("metadata") or {}
-    bare: dict[str, Any] = dict(metadata)
     whole: Mapping[str, Any] = get_checkpoint_metadata(config, metadata)
+    own: Mapping[str, Any] = metadata
+    exact = chosen.strict_codec
+    bare = {key: value if exact else whole[key] for key, value in own.items()}
     for key, value in whole.items():
         if chosen.keeps(key) if key in given else chosen.stores(key, value):
             bare.setdefault(key, value)
