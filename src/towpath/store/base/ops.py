@@ -214,8 +214,8 @@ def validate_op_namespace(op: Op) -> None:
     """Check the names of an operation.
 
     Raises:
-        InvalidNamespaceError: a label is empty, has a period, is not a str or has a
-            lone surrogate, which no file can hold, or nothing can be put there.
+        InvalidNamespaceError: a label is empty, has a period or a NUL, is not a str or
+            has a lone surrogate, which no file can hold, or nothing can be put there.
         InvalidKeyError: the key has a lone surrogate.
     """
     if isinstance(op, PutOp):
@@ -276,6 +276,11 @@ def _check_labels(namespace: Iterable[object]) -> None:
             raise InvalidNamespaceError(
                 f"Invalid namespace label '{label}' found in {namespace}. Namespace "
                 "labels cannot contain periods ('.')."
+            )
+        if "\0" in label:
+            raise InvalidNamespaceError(
+                f"Invalid namespace label {label!r} found in {namespace}. Namespace "
+                "labels cannot contain NUL bytes ('\\x00')."
             )
         if not label:
             raise InvalidNamespaceError(
