@@ -8,7 +8,7 @@ PYTHON ?= $(shell tools/find-python 3.13 3.12 3.11 | head -n 1)
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs bench bench-quick bench-docs bench-durable bench-growth bench-memory budget format ci clean
+.PHONY: help demo test lint types docs docs-serve docs-test pictures bench bench-quick bench-docs bench-durable bench-growth bench-memory budget format ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -22,18 +22,35 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[cli]'
 	@touch $@
 
+$(VENV)/.examples: pyproject.toml | $(BIN)/python
+	$(PIP) install -e '.[cli,langchain]'
+	@touch $@ $(VENV)/.demo
+
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[dev]'
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.examples
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/.dev
 	$(PIP) install -e '.[bench]'
 	@touch $@
 
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(PIP) install -e '.[docs]'
+	@touch $@ $(VENV)/.demo
+
 # Without a terminal nobody can be asked, so the demo answers itself.
 demo: $(VENV)/.demo ## review this repository's own code, live, with SQLite
 	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/python examples/repo_review.py $(ARGS); \
 	else $(BIN)/python examples/repo_review.py --yes $(ARGS); fi
+
+.PHONY: examples
+examples: $(VENV)/.examples ## run the other examples, offline; what they make is in build/examples
+	@mkdir -p build/examples
+	@cd build/examples && for words in etl.py 'support_agent.py --answer approve' \
+	  sql_agent.py research.py handoff.py long_document.py; do \
+	  echo "== examples/$$words"; \
+	  TOWPATH_MODEL=scripted $(abspath $(BIN))/python ../../examples/$$words || exit; \
+	done
 
 test: $(VENV)/.dev ## run the tests
 	$(BIN)/python -m pytest -n 2 --timeout=120 $(ARGS)
@@ -47,8 +64,17 @@ lint: $(VENV)/.dev ## style, layers and shape
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
-docs: $(VENV)/.dev ## run every example in the README and the error pages
+docs: $(VENV)/.docs ## build the documentation site, into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict $(ARGS)
+
+docs-serve: $(VENV)/.docs ## show the documentation site while it is written
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve $(ARGS)
+
+docs-test: $(VENV)/.dev ## run every example of the README and the pages
 	$(BIN)/python -m pytest -q tests/guards/test_docs.py $(ARGS)
+
+pictures: $(VENV)/.dev ## draw the pictures of the pages anew
+	$(BIN)/python tools/pages.py $(ARGS)
 
 bench: $(VENV)/.bench ## measure beside the other libraries
 	PYTHONPATH=src:. $(BIN)/python -m bench $(ARGS)
@@ -81,4 +107,4 @@ ci: ## what continuous integration runs
 	.ci/run
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) .venvs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venvs build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -503,7 +503,7 @@ class LeaseLostError(PersistenceError):
 
 
 class MissingExtraError(PersistenceError, ImportError):
-    """A saver or store needs packages that are not installed."""
+    """A saver, a store or an integration needs packages that are not installed."""
 
     code = "TP-506"
 

@@ -42,7 +42,7 @@ def persist(saver: Any, how: Any, parent: str | None = None) -> Persist:
 
 
 def record(saver: Any, id_: str, task: str, how: Any) -> Record:
-    return Record(saver, place(id_), task, task, [("key", 1)], how)
+    return Record(saver, place(id_), [(task, task, [("key", 1)])], how)
 
 
 def kinds(told: list[str]) -> list[str]:

@@ -5,41 +5,16 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import sqlite3
 import subprocess
-import sys
-import time
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.examples.running import EXAMPLES, counted, finished, run, stop_after
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "examples" / "repo_review.py"
+PROGRAM = EXAMPLES / "repo_review.py"
 WORKERS = 8
-
-
-def command(*words: object) -> list[str]:
-    return [sys.executable, *map(str, words)]
-
-
-def run(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*words),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=120,
-        env=environment(),
-    )
-
-
-def environment() -> dict[str, str]:
-    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    return {**os.environ, "PYTHONPATH": path}
 
 
 def review(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
@@ -58,41 +33,6 @@ def code(folder: Path, count: int = 30) -> Path:
     return folder / "code"
 
 
-def measured(log: Path) -> Counter[str]:
-    return Counter(log.read_text().splitlines() if log.exists() else [])
-
-
-def kill_after(folder: Path, log: Path, count: int, *words: object) -> None:
-    """Start a program and SIGKILL it once `count` measurements have begun."""
-    program = subprocess.Popen(
-        command(*words),
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=environment(),
-    )
-    deadline = time.monotonic() + 60
-    while measured(log).total() < count and program.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    program.send_signal(signal.SIGKILL)
-    program.wait()
-
-
-def finished(db: Path) -> set[str]:
-    """Name the files whose measure is on disk: the tasks that must not run again."""
-    from towpath.checkpoint.sqlite import SqliteSaver
-
-    with SqliteSaver.from_conn_string(str(db)) as saver:
-        return {
-            value["name"]
-            for saved in list(saver.list(None))[:1]
-            for _, channel, values in saved.pending_writes or ()
-            if channel == "measures" and isinstance(values, list)
-            for value in values
-        }
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["example", "towpath resume"])
 def test_killed_review_goes_on_without_measuring_a_finished_file_again(
@@ -106,12 +46,12 @@ def test_killed_review_goes_on_without_measuring_a_finished_file_again(
     done: set[str] = set()
     for words in (start, again, again):
         more = random.Random(seed).randint(20, 28)
-        kill_after(tmp_path, log, measured(log).total() + more, *words)
-        recorded = finished(db)
+        stop_after(tmp_path, log, counted(log).total() + more, *words)
+        recorded = finished(db, "measures", "{name}")
         assert done <= recorded, f"seed {seed}: a finished task was lost"
         # More were begun than there are workers, so some had ended.
         assert done < recorded, f"seed {seed}: nothing was recorded"
-        done, before = recorded, measured(log)
+        done, before = recorded, counted(log)
 
     end = run(tmp_path, *again)
     if way == "towpath resume":
@@ -119,7 +59,7 @@ def test_killed_review_goes_on_without_measuring_a_finished_file_again(
         end = run(tmp_path, *resume(*common), "--answer", '"all"')
     assert 0 == end.returncode, f"seed {seed}: {end.stderr}"
 
-    after = measured(log)
+    after = counted(log)
     assert 120 == len(after)
     repeated = {name for name in after if after[name] > before[name] > 0}
     assert set() == repeated & done, f"seed {seed}"
@@ -138,7 +78,7 @@ def test_uninterrupted_review_measures_each_file_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     done = review(tmp_path, code(tmp_path), "--yes", "--log", log)
     assert 0 == done.returncode, done.stderr
-    assert {1} == set(measured(log).values())
+    assert {1} == set(counted(log).values())
 
 
 @pytest.mark.slow

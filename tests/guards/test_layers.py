@@ -81,6 +81,7 @@ def test_pure_rooms_have_no_clock_thread_loop_or_storage(room):
         ("click", {"cli"}),
         ("rich", {"cli"}),
         ("ray", {"call", "integrations"}),
+        ("opentelemetry", {"integrations"}),
         ("psycopg", {"checkpoint", "store", "testing"}),
         ("redis", {"cache", "testing"}),
     ],

@@ -313,7 +313,7 @@ def run_blocking(scope: RunScope, task: Task) -> Task:
     context = TaskContext(scope, task)
     ctx = entered(scope, context)
     if scope.trace is not None:
-        scope.trace.enter(task, context)
+        scope.trace.enter(task, context, ctx)
     steps = attempt(scope, task, context)
     try:
         call = next(steps)
@@ -371,7 +371,7 @@ async def run_async(scope: RunScope, task: Task, hop: Hop) -> Task:
     context = TaskContext(scope, task)
     ctx = entered(scope, context)
     if scope.trace is not None:
-        await scope.trace.aenter(task, context)
+        await scope.trace.aenter(task, context, ctx)
     steps = attempt(scope, task, context)
     try:
         call = next(steps)

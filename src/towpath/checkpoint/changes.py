@@ -326,6 +326,20 @@ class Reader:
             return self._serde.loads_typed((link.tag, link.data))
         return self._restore(link, None)
 
+    def end(self, link: Link, start: int) -> Any:
+        """Restore the elements of a list from one place on."""
+        if link.tag in (LIST, LIST_CHANGE):
+            content = self._unpack(link.data)
+            if link.tag == LIST:
+                return self._alone(content[start:])
+            if len(content) == 3 and content[0] == 0 and content[1] <= start:
+                return self._alone(content[2][start - content[1] :])
+        return self.value(link)[start:]
+
+    def _alone(self, frames: list[Any]) -> list[Any]:
+        self._ready = self._decoded([(LIST, frames)])
+        return self._items(frames, None)
+
     def traced(self, link: Link) -> tuple[Any, Trace | None]:
         """Restore a value, and what is to be remembered of it."""
         if link.undivided:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.base.saver import Written
 from towpath.checkpoint.changes import SAME, Differ, Link, Reader, Trace
+from towpath.checkpoint.layout import Known
 from towpath.checkpoint.record import Cell
 
 _HEADS_MAX: Final = 4096
@@ -29,6 +30,10 @@ class Head:
     id: str | None = None
     versions: ChannelVersions | None = None
     traces: dict[str, Trace] = field(default_factory=dict)
+    loose: bool = True
+    """Whether there may be values of channels without a version."""
+    known: Known = field(default_factory=Known)
+    """What is known of how it is stored, once it is."""
 
 
 class Heads:

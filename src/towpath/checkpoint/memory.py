@@ -54,11 +54,12 @@ from towpath.checkpoint.base.saver import (
     check_limit,
     matches,
 )
-from towpath.checkpoint.changes import CHANGES, NULL, SAME, Link, Reader
+from towpath.checkpoint.changes import CHANGES, SAME, Link, Reader
 from towpath.checkpoint.heads import (
     Head,
     read_traced,
 )
+from towpath.checkpoint.layout import in_row
 from towpath.checkpoint.leasing import LeaseTable
 from towpath.checkpoint.record import (
     Cell,
@@ -66,7 +67,6 @@ from towpath.checkpoint.record import (
     dump_channels,
     dump_metadata,
     dump_step,
-    dump_writes,
     header_of,
     inherit,
     load_writes,
@@ -346,14 +346,14 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         versions = dict(header.pop("channel_versions"))
         if parent is None:  # a head would tell of what is gone
             ground = address._replace(id=None)
-            _, cells = self._encode(ground, checkpoint, new_versions, written)
-            links = _linked(cells, {})
+            encoded = self._encode(ground, checkpoint, new_versions, written)
+            links = _linked(encoded.cells, {})
         else:
-            channels, cells = self._encode(
+            encoded = self._encode(
                 address, checkpoint, new_versions, written, parent.versions
             )
-            links = _linked(cells, parent.cells)
-            links = inherit(parent.cells, links, channels, versions)
+            links = _linked(encoded.cells, parent.cells)
+            links = inherit(parent.cells, links, encoded.channels, versions)
         others = dump_channels(serde, checkpoint, loose(checkpoint))
         return Record(
             serde.dumps_typed(header),
@@ -393,14 +393,12 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     def stage_writes(
         self,
         config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
+        writes: Sequence[TaskWrites],
         *,
         lease: Lease | None = None,
     ) -> Staged[None]:
-        """Encode what `put_writes` stores."""
-        cells = dump_writes(self.serde, writes, task_id, task_path)
+        """Encode what `put_writes` stores, of one task or of several."""
+        cells = dump_step(self.serde, writes)
         key = located(config)
         return self._storing(partial(self._record_writes, key, cells, lease))
 
@@ -564,13 +562,16 @@ def _sum_of(
 
 
 def _cells_of(records: Iterable[Record]) -> dict[int, int]:
-    """Return the sizes of stored values, of those they build on, too, by identity."""
+    """Return the sizes of stored values, of those they build on, too, by identity.
+
+    But for those of a few bytes: other savers keep them with each checkpoint.
+    """
     sizes: dict[int, int] = {}
     for record in records:
         for link in record.links.values():
             at: Link | None = link
             while at is not None and id(at) not in sizes:
-                if (at.tag, at.data) != NULL:
+                if not in_row((at.tag, at.data)):
                     sizes[id(at)] = len(at.data)
                 at = at.base
     return sizes

@@ -12,9 +12,10 @@ The tables:
 - `cells`: the encoded values. The number of a cell is that of its space and a
   count within the space (`CELL_BITS`): one tree, in which the cells of a thread
   lie together, and a thread is copied by shifting numbers.
-- `checkpoints`: the header of each, and which cells it is made of. A branch
-  refers to cells of its own; an unchanged channel costs a reference.
-- `writes`: pending writes. They may come before their checkpoint does.
+- `checkpoints`: the header of each, and which cells it is made of, see `layout`. A
+  branch refers to cells of its own; an unchanged channel costs a reference. `writes`
+  are those of its tasks that came with the next checkpoint; `written`, how many.
+- `writes`: all other pending writes. They may come before their checkpoint does.
 - `leases`: which run may write to a thread, and until when if it does not renew
   that. The time is the database's. The epoch outlives the run.
 """
@@ -23,17 +24,19 @@ from __future__ import annotations
 
 from collections.abc import (
     Callable,
+    Collection,
     Coroutine,
     Generator,
     Iterable,
-    Iterator,
+    Mapping,
     Sequence,
 )
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from towpath.checkpoint.sealing import CELLS, Seal
-from towpath.checkpoint.serde.codec import Codec
+from towpath.checkpoint.kept import reached, unpack_kept
+from towpath.checkpoint.layout import Cells, Frame, counts
+from towpath.checkpoint.sealing import CELLS, KEPT, Seal
 from towpath.errors import PersistenceError
 
 R = TypeVar("R")
@@ -41,9 +44,6 @@ Row = tuple[Any, ...]
 
 CELL_BITS: Final = 32
 """How many bits of a cell's number count within its space."""
-NO_CELL: Final = -1
-"""The count of a value that is None: it needs no cell."""
-
 NOW: Final = "(julianday('now') - 2440587.5) * 86400.0"
 """The time, in seconds since 1970."""
 NEED: Final = (
@@ -52,8 +52,6 @@ NEED: Final = (
     " WHERE c.base IS NOT NULL)"
 )
 """The numbers of cells in a JSON list, and of those that they build on."""
-
-_codec: Final = Codec()
 
 
 @dataclass(slots=True)
@@ -136,6 +134,10 @@ MIGRATIONS: Final[Migrations] = (
             epoch INTEGER NOT NULL,
             expires REAL NOT NULL)""",
     ),
+    (
+        "ALTER TABLE towpath_checkpoints ADD COLUMN written INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE towpath_checkpoints ADD COLUMN writes BLOB",
+    ),
 )
 """What each version of the schema adds. A released entry never changes."""
 
@@ -187,36 +189,77 @@ def as_json(numbers: Iterable[int]) -> str:
     return f"[{','.join(map(str, numbers))}]"
 
 
-def pack_counts(own: dict[str, int], loose: dict[str, int]) -> bytes:
-    """Encode which cells a checkpoint is made of, by channel.
+def load_frames(
+    wanted: Iterable[tuple[int, int | None]], seals: Mapping[int, Seal]
+) -> Program[dict[tuple[int, int | None], Frame | None]]:
+    """Fetch the frames of rows, each named by its space and the count of its cell.
 
-    `own` are those of channels with a version, `loose` those without.
+    A row that has none has None.
     """
-    return _codec.encode([own, loose])
+    frames: dict[tuple[int, int | None], Frame | None] = dict.fromkeys(wanted)
+    numbers = [span(space)[0] | count for space, count in frames if count is not None]
+    if not numbers:
+        return frames
+    rows = yield from Query(
+        "SELECT id, tag, data FROM towpath_cells"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (as_json(numbers),),
+    )
+    for number, *cell in rows:
+        space, count = divmod(number, 1 << CELL_BITS)
+        _, data = seals[space].open_cell(count, None, (cell[0], cell[1]))
+        frames[space, count] = Frame.unpack(data)
+    return frames
 
 
-def unpack_counts(cells: bytes) -> tuple[dict[str, int], dict[str, int]]:
-    """Decode which cells a checkpoint is made of."""
-    own, loose = _codec.decode(cells)
-    return own, loose
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the row of a checkpoint needs: its cells, and those of kept writes."""
+
+    cells: Cells
+    kept: Collection[int] = ()
+
+    @classmethod
+    def of(cls, seal: Seal, row: Row) -> Needs:
+        """Read them from the columns `id, cells, meta_tag, writes`."""
+        at, cells, tag, writes = row
+        opened = Cells.unpack(seal.open_part(CELLS, at, cells, tag))
+        if writes is None:
+            return cls(opened)
+        return cls(opened, reached(unpack_kept(seal.open_part(KEPT, at, writes, tag))))
+
+
+def needed(space: int, seal: Seal, needs: Sequence[Needs]) -> Program[set[int]]:
+    """Return which cells rows need, but for those that these build on."""
+    frames = yield from load_frames(
+        {(space, one.cells.frame) for one in needs}, {space: seal}
+    )
+    live = {count for _, count in frames if count is not None}
+    for one in needs:
+        live.update(one.kept)
+        for places in one.cells.on(frames[space, one.cells.frame]):
+            live.update(counts(places.values()))
+    return live
 
 
 def sweep(space: int, seal: Seal) -> Program[None]:
     """Delete the cells of a space that no checkpoint needs."""
     rows = yield from Query(
-        "SELECT id, cells, meta_tag FROM towpath_checkpoints WHERE space = ?", (space,)
+        "SELECT id, cells, meta_tag, writes FROM towpath_checkpoints WHERE space = ?",
+        (space,),
     )
-    kept = [seal.open_part(CELLS, *row) for row in rows]
-    yield from drop_cells(space, kept, dry=False)
+    yield from drop_cells(space, seal, [Needs.of(seal, row) for row in rows], dry=False)
 
 
-def drop_cells(space: int, kept: Iterable[bytes], dry: bool) -> Program[list[int]]:
+def drop_cells(
+    space: int, seal: Seal, needs: Sequence[Needs], dry: bool
+) -> Program[list[int]]:
     """Delete the cells of a space that these checkpoints do not need.
 
     Return the size of each, in bytes. If `dry`, do nothing else.
     """
+    live = yield from needed(space, seal, needs)
     first, last = span(space)
-    live = {first | count for cells in kept for count in _counts(cells)}
     rest = (
         "FROM towpath_cells WHERE id BETWEEN ? AND ?"
         f" AND id NOT IN ({NEED} SELECT id FROM need)"
@@ -225,11 +268,6 @@ def drop_cells(space: int, kept: Iterable[bytes], dry: bool) -> Program[list[int
         f"SELECT length(data) {rest}"
         if dry
         else f"DELETE {rest} RETURNING length(data)",
-        (first, last, as_json(live)),
+        (first, last, as_json(first | count for count in live)),
     )
     return [size for (size,) in rows]
-
-
-def _counts(cells: bytes) -> Iterator[int]:
-    for counts in unpack_counts(cells):
-        yield from (count for count in counts.values() if count != NO_CELL)

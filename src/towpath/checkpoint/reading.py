@@ -4,25 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from towpath.checkpoint.base.model import Address
+from towpath.checkpoint.base.model import Address, Checkpoint
 from towpath.checkpoint.changes import NULL, Link
+from towpath.checkpoint.kept import Kept, reached, unpack_kept
+from towpath.checkpoint.layout import (
+    NO_CELL,
+    Cells,
+    Place,
+    Places,
+    counts,
+    unpack_header,
+)
 from towpath.checkpoint.programs import (
     CELL_BITS,
     NEED,
-    NO_CELL,
     Program,
     Query,
     Row,
     as_json,
+    load_frames,
     span,
-    unpack_counts,
 )
 from towpath.checkpoint.record import Cell, WriteCell
-from towpath.checkpoint.sealing import CELLS, HEADER, Seal, SealOf, plain
+from towpath.checkpoint.sealing import CELLS, HEADER, KEPT, Seal, SealOf, plain
 
 _NOTHING = Link(*NULL)
+
+
+class Pending(NamedTuple):
+    """A pending write as it is stored."""
+
+    task: str
+    path: str
+    idx: int
+    channel: str
+    link: Link
+    start: int | None = None
+    """Where in the list of the link the value begins."""
 
 
 @dataclass(slots=True)
@@ -35,15 +55,18 @@ class Stored:
     id: str
     parent: str | None
     header: bytes
-    counts: tuple[dict[str, int], dict[str, int]]
+    row: Cells
     meta: Cell
+    kept: Sequence[Kept] = ()
+    checkpoint: Checkpoint | None = None
     cells: dict[str, Link] = field(default_factory=dict)
-    writes: list[WriteCell] = field(default_factory=list)
+    writes: list[Pending] = field(default_factory=list)
 
 
 _SELECT = (
-    "SELECT s.id, s.thread, s.ns, c.id, c.parent, c.header, c.cells, c.meta_tag, c.meta"
-    " FROM towpath_spaces s JOIN towpath_checkpoints c ON c.space = s.id"
+    "SELECT s.id, s.thread, s.ns, c.id, c.parent, c.header, c.cells, c.meta_tag,"
+    " c.meta, c.writes FROM towpath_spaces s"
+    " JOIN towpath_checkpoints c ON c.space = s.id"
 )
 
 
@@ -113,40 +136,69 @@ def _conditions(scope: Scope, after: Mark | None) -> tuple[str, list[Any]]:
 
 
 def _stored(row: Row, seal_of: SealOf) -> Stored:
-    space, thread, ns, at, parent, header, cells, tag, meta = row
+    space, thread, ns, at, parent, header, cells, tag, meta, writes = row
     seal = seal_of(thread, ns)
     header = seal.open_part(HEADER, at, header, tag)
-    counts = unpack_counts(seal.open_part(CELLS, at, cells, tag))
+    places = Cells.unpack(seal.open_part(CELLS, at, cells, tag))
     opened = seal.open_metadata(at, (tag, meta))
-    return Stored(space, thread, ns, at, parent, header, counts, opened)
+    found = Stored(space, thread, ns, at, parent, header, places, opened)
+    if writes is not None:
+        found.kept = unpack_kept(seal.open_part(KEPT, at, writes, tag))
+    return found
 
 
 def _fill(found: Sequence[Stored], seal_of: SealOf) -> Program[None]:
     """Fetch the values and the pending writes of checkpoints."""
     if not found:
         return
-    wanted = {
-        span(stored.space)[0] | count
-        for stored in found
-        for counts in stored.counts
-        for count in counts.values()
-        if count != NO_CELL
-    }
-    rows = yield from Query(
-        f"{NEED} SELECT c.id, c.base, c.tag, c.data"
-        " FROM need n JOIN towpath_cells c ON c.id = n.id",
-        (as_json(wanted),),
-    )
     seals = {one.space: seal_of(one.thread, one.ns) for one in found}
+    frames = yield from load_frames({(s.space, s.row.frame) for s in found}, seals)
+    values: list[Places] = []
+    wanted: set[int] = set()
+    for stored in found:
+        frame = frames[stored.space, stored.row.frame]
+        stored.checkpoint = unpack_header(stored.header, stored.id, frame)
+        own, loose = stored.row.on(frame)
+        values.append(own | loose)
+        first, _ = span(stored.space)
+        wanted.update(first | count for count in counts(values[-1].values()))
+        wanted.update(first | count for count in reached(stored.kept))
+    rows: Sequence[Row] = ()
+    if wanted:
+        rows = yield from Query(
+            f"{NEED} SELECT c.id, c.base, c.tag, c.data"
+            " FROM need n JOIN towpath_cells c ON c.id = n.id",
+            (as_json(wanted),),
+        )
     links = _links(rows, seals)
     pending = yield from _pending(found, seals)
-    for stored in found:
+    for stored, places in zip(found, values, strict=True):
         first, _ = span(stored.space)
-        for counts in stored.counts:
-            for channel, count in counts.items():
-                none = count == NO_CELL
-                stored.cells[channel] = _NOTHING if none else links[first | count]
-        stored.writes = pending.get((stored.space, stored.id), [])
+        stored.cells = {c: _link(places[c], first, links) for c in places}
+        recorded = pending.get((stored.space, stored.id), [])
+        stored.writes = recorded + _not_in(recorded, stored.kept, first, links)
+
+
+def _link(place: Place, first: int, links: Mapping[int, Link]) -> Link:
+    """Return the value that is in a place."""
+    if not isinstance(place, int):
+        return Link(*place)
+    return _NOTHING if place == NO_CELL else links[first | place]
+
+
+def _not_in(
+    recorded: Sequence[Pending],
+    kept: Sequence[Kept],
+    first: int,
+    links: Mapping[int, Link],
+) -> list[Pending]:
+    """Return the writes that are kept, but for those recorded before."""
+    places = {(write.task, write.idx) for write in recorded}
+    return [
+        Pending(task, path, idx, channel, _link(place, first, links), start)
+        for task, path, idx, channel, place, start in kept
+        if (task, idx) not in places
+    ]
 
 
 def _links(rows: Sequence[Row], seals: Mapping[int, Seal]) -> dict[int, Link]:
@@ -162,12 +214,12 @@ def _links(rows: Sequence[Row], seals: Mapping[int, Seal]) -> dict[int, Link]:
 
 def _pending(
     found: Sequence[Stored], seals: Mapping[int, Seal]
-) -> Program[dict[tuple[int, str], list[WriteCell]]]:
-    """Fetch pending writes, by space and checkpoint."""
+) -> Program[dict[tuple[int, str], list[Pending]]]:
+    """Fetch the other pending writes, by space and checkpoint."""
     spans: dict[int, list[str]] = {}
     for stored in found:
         spans.setdefault(stored.space, []).append(stored.id)
-    pending: dict[tuple[int, str], list[WriteCell]] = {}
+    pending: dict[tuple[int, str], list[Pending]] = {}
     for space, ids in spans.items():
         rows = yield from Query(
             "SELECT checkpoint, task, idx, channel, path, tag, data"
@@ -176,6 +228,7 @@ def _pending(
         )
         for checkpoint, task, idx, channel, path, *cell in rows:
             write = WriteCell(task, idx, channel, path, (cell[0], cell[1]))
-            opened = seals[space].open_write(checkpoint, write)
-            pending.setdefault((space, checkpoint), []).append(opened)
+            link = Link(*seals[space].open_write(checkpoint, write).cell)
+            one = Pending(task, path, idx, channel, link)
+            pending.setdefault((space, checkpoint), []).append(one)
     return pending

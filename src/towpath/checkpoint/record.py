@@ -22,7 +22,7 @@ from towpath.checkpoint.base.model import (
     locate,
     writes_sort_key,
 )
-from towpath.checkpoint.base.saver import TaskWrites
+from towpath.checkpoint.base.saver import Exact, TaskWrites
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.errors import SerializationError
 from towpath.types import RunnableConfig
@@ -122,6 +122,16 @@ def header_of(checkpoint: Checkpoint) -> dict[str, Any]:
     return header
 
 
+def follows(
+    versions: ChannelVersions, new_versions: ChannelVersions, parent: ChannelVersions
+) -> bool:
+    """Tell whether new versions are all in which a checkpoint differs from its parent.
+
+    Comparing the dicts as a whole costs little; not having to, nothing.
+    """
+    return type(new_versions) is Exact or {**parent, **new_versions} == versions
+
+
 def changed(
     versions: ChannelVersions,
     new_versions: ChannelVersions,
@@ -131,8 +141,7 @@ def changed(
 
     `new_versions` says which, relative to what its author takes for the parent.
     A saver may not have that parent (durability "exit" skips checkpoints), or
-    have it with other versions. So the versions decide in the end; comparing
-    the dicts as a whole costs next to nothing when they agree.
+    have it with other versions. So the versions decide in the end.
     """
     if parent_versions is None:
         return versions.keys()
@@ -146,7 +155,7 @@ def changed(
     return differ | (new_versions.keys() & versions.keys())
 
 
-def loose(checkpoint: Checkpoint) -> Iterable[str]:
+def loose(checkpoint: Checkpoint) -> Collection[str]:
     """Return the channels that have a value but no version; stored each time."""
     values = checkpoint["channel_values"]
     versions = checkpoint["channel_versions"]

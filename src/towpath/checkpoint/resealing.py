@@ -14,7 +14,7 @@ from typing import Final
 from towpath.checkpoint.base.rules import Affected
 from towpath.checkpoint.programs import CELL_BITS, Program, Query, Row, new_space, span
 from towpath.checkpoint.record import WriteCell
-from towpath.checkpoint.sealing import CELLS, HEADER, PLAIN, Seal, SealOf
+from towpath.checkpoint.sealing import CELLS, HEADER, KEPT, PLAIN, Seal, SealOf
 
 _PAGE: Final = 200
 
@@ -29,7 +29,7 @@ class _Table:
     key: tuple[str, ...]
     columns: tuple[str, ...]
     contents: str
-    """How many bytes a row holds."""
+    """How many bytes a row holds, and how many writes are kept in it."""
     open: Callable[[Seal, Row], Row]
     close: Callable[[Seal, Row], Row]
 
@@ -48,10 +48,12 @@ class _Table:
 
 
 def _open_checkpoint(seal: Seal, row: Row) -> Row:
-    at, parent, header, cells, tag, meta = row
+    at, parent, written, writes, header, cells, tag, meta = row
     return (
         at,
         parent,
+        written,
+        None if writes is None else seal.open_part(KEPT, at, writes, tag),
         seal.open_part(HEADER, at, header, tag),
         seal.open_part(CELLS, at, cells, tag),
         *seal.open_metadata(at, (tag, meta)),
@@ -59,8 +61,12 @@ def _open_checkpoint(seal: Seal, row: Row) -> Row:
 
 
 def _close_checkpoint(seal: Seal, row: Row) -> Row:
-    at, parent, header, cells, tag, meta = row
-    return at, parent, *seal.close_checkpoint(at, (header, cells, tag, meta))
+    at, parent, written, writes, *columns = row
+    header, cells, tag, meta = columns
+    closed = seal.close_checkpoint(at, (header, cells, tag, meta))
+    if writes is not None:
+        writes = seal.close_part(KEPT, at, writes, closed[2])
+    return at, parent, written, writes, *closed
 
 
 def _write(row: Row) -> tuple[str, WriteCell]:
@@ -90,22 +96,24 @@ def _close_cell(seal: Seal, row: Row) -> Row:
     return number, base, *seal.close_cell(count, base, (cell[0], cell[1]))
 
 
+_CHECKPOINTS: Final = _Table(
+    "towpath_checkpoints",
+    ("space",),
+    ("id",),
+    ("parent", "written", "writes", "header", "cells", "meta_tag", "meta"),
+    "length(header) + length(cells) + length(meta) + coalesce(length(writes), 0),"
+    " written",
+    _open_checkpoint,
+    _close_checkpoint,
+)
 _TABLES: Final = (
-    _Table(
-        "towpath_checkpoints",
-        ("space",),
-        ("id",),
-        ("parent", "header", "cells", "meta_tag", "meta"),
-        "length(header) + length(cells) + length(meta)",
-        _open_checkpoint,
-        _close_checkpoint,
-    ),
+    _CHECKPOINTS,
     _Table(
         "towpath_writes",
         ("space",),
         ("checkpoint", "task", "idx"),
         ("channel", "path", "tag", "data"),
-        "length(data)",
+        "length(data), 0",
         _open_write,
         _close_write,
     ),
@@ -114,7 +122,7 @@ _TABLES: Final = (
         (),
         ("id",),
         ("base", "tag", "data"),
-        "length(data)",
+        "length(data), 0",
         _open_cell,
         _close_cell,
     ),
@@ -146,18 +154,19 @@ class _Count:
 
     def __init__(self) -> None:
         self.rows = dict.fromkeys((table.name for table in _TABLES), 0)
-        self.bytes = 0
+        self.kept = self.bytes = 0
 
-    def add(self, table: _Table, sizes: Sequence[int]) -> None:
-        """Count rows, each by how many bytes it holds."""
-        self.rows[table.name] += len(sizes)
-        self.bytes += sum(sizes)
+    def add(self, table: _Table, contents: Sequence[Row]) -> None:
+        """Count rows, each by how much it holds."""
+        self.rows[table.name] += len(contents)
+        self.bytes += sum(size for size, _ in contents)
+        self.kept += sum(kept for _, kept in contents)
 
     def affected(self) -> Affected:
         """Return the counts."""
         checkpoints, writes, cells = self.rows.values()
         threads = 1 if checkpoints or writes or cells else 0
-        return Affected(threads, checkpoints, writes, cells, self.bytes)
+        return Affected(threads, checkpoints, writes + self.kept, cells, self.bytes)
 
 
 def _spaces(thread: str, dry: bool) -> Program[list[Row]]:
@@ -191,12 +200,12 @@ def copy_thread(
             yield from _require_plain(old)
         for table in _TABLES:
             if new is None:
-                sizes = yield from _sizes(table, old)
+                contents = yield from _contents(table, old)
             elif seals == (PLAIN, PLAIN):
-                sizes = yield from _copy(table, old, new)
+                contents = yield from _copy(table, old, new)
             else:
-                sizes = yield from _copy_sealed(table, old, new, *seals)
-            count.add(table, sizes)
+                contents = yield from _copy_sealed(table, old, new, *seals)
+            count.add(table, contents)
     return count.affected()
 
 
@@ -211,17 +220,17 @@ def _require_plain(space: int) -> Program[None]:
         PLAIN.open_part(CELLS, *row)
 
 
-def _sizes(table: _Table, space: int) -> Program[list[int]]:
+def _contents(table: _Table, space: int) -> Program[list[Row]]:
     where, args = table.within(space)
     rows = yield from Query(
         f"SELECT {table.contents} FROM {table.name} WHERE {where}",
         args,
     )
-    return [size for (size,) in rows]
+    return rows
 
 
-def _copy(table: _Table, old: int, new: int) -> Program[list[int]]:
-    """Copy the rows of a space as they are; return the size of each."""
+def _copy(table: _Table, old: int, new: int) -> Program[list[Row]]:
+    """Copy the rows of a space as they are; return how much each holds."""
     fields = [*table.owner, *table.key, *table.columns]
     moved = new if table.owner else new - old << CELL_BITS
     values = ["?" if table.owner else "id + ?", *fields[1:]]
@@ -232,31 +241,33 @@ def _copy(table: _Table, old: int, new: int) -> Program[list[int]]:
         f" RETURNING {table.contents}",
         (moved, *args),
     )
-    return [size for (size,) in rows]
+    return rows
 
 
 def _copy_sealed(
     table: _Table, old: int, new: int, here: Seal, there: Seal
-) -> Program[list[int]]:
-    """Copy the rows of a space, sealed for the new one; return the size of each."""
+) -> Program[list[Row]]:
+    """Copy the rows of a space, sealed for the new one; return how much each holds."""
     fields = [*table.owner, *table.key, *table.columns]
     insert = (
         f"INSERT INTO {table.name} ({', '.join(fields)})"
         f" VALUES ({', '.join('?' * len(fields))})"
     )
-    sizes: list[int] = []
+    contents: list[Row] = []
 
     def copy(rows: Sequence[Row]) -> Program[None]:
-        sizes.extend(map(_size, rows))
+        contents.extend(_held(table, row) for row in rows)
         sealed = [table.close(there, table.open(here, row)) for row in rows]
         yield Query(insert, [table.moved(row, old, new) for row in sealed], many=True)
 
     yield from _pages(table, old, copy)
-    return sizes
+    return contents
 
 
-def _size(row: Row) -> int:
-    return sum(len(field) for field in row if isinstance(field, bytes))
+def _held(table: _Table, row: Row) -> Row:
+    """Return how many bytes a row holds, and how many writes are kept in it."""
+    size = sum(len(field) for field in row if isinstance(field, bytes))
+    return size, row[2] if table is _CHECKPOINTS else 0
 
 
 # Changing keys
@@ -284,7 +295,7 @@ def _rotate(
 
     def reseal(rows: Sequence[Row]) -> Program[None]:
         stale = [row for row in rows if not seal.is_current((row[-2], row[-1]))]
-        count.add(table, [*map(_size, stale)])
+        count.add(table, [_held(table, row) for row in stale])
         if stale and not dry:
             sealed = [table.close(seal, table.open(seal, row)) for row in stale]
             changes = [

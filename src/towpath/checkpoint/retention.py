@@ -15,13 +15,14 @@ from towpath.checkpoint.base.rules import (
     stale_writes,
 )
 from towpath.checkpoint.programs import (
+    Needs,
     Program,
     Query,
     Row,
     drop_cells,
 )
 from towpath.checkpoint.record import Cell
-from towpath.checkpoint.sealing import CELLS, SealOf, plain
+from towpath.checkpoint.sealing import Seal, SealOf, plain
 from towpath.constants import INTERRUPT
 
 
@@ -35,7 +36,9 @@ class Inside(NamedTuple):
 
 _PAGE: Final = 500
 _OF_THREAD: Final = "space IN (SELECT id FROM towpath_spaces WHERE thread = ?)"
-_CHECKPOINT_SIZE: Final = "length(header) + length(cells) + length(meta)"
+_CHECKPOINT_SIZE: Final = (
+    "length(header) + length(cells) + length(meta) + coalesce(length(writes), 0)"
+)
 
 
 def page(after: str | None) -> Program[list[tuple[str, str | None]]]:
@@ -62,7 +65,8 @@ def remove(thread: str, rule: Rule, inside: Inside, dry: bool) -> Program[Affect
     stale = stale_writes(known.outline, doomed, known.written)
     if not dry:
         yield from _delete_places(known, doomed, stale)
-    cells = yield from _unused_cells(known, doomed, dry)
+    seals = {known.spaces[ns]: inside.seal_of(thread, ns) for ns, _ in doomed}
+    cells = yield from _unused_cells(known, doomed, seals, dry)
     if not dry:
         yield from _delete_empty(known, doomed)
     sizes = [known.nodes[place].size for place in doomed]
@@ -70,7 +74,8 @@ def remove(thread: str, rule: Rule, inside: Inside, dry: bool) -> Program[Affect
     return Affected(
         threads=1 if doomed or stale else 0,
         checkpoints=len(doomed),
-        writes=sum(count for count, _ in writes),
+        writes=sum(count for count, _ in writes)
+        + sum(known.nodes[place].written for place in doomed),
         cells=len(cells),
         bytes=sum(sizes) + sum(size for _, size in writes) + sum(cells),
     )
@@ -80,7 +85,7 @@ def delete(thread: str, dry: bool) -> Program[Affected]:
     """Delete everything of a thread; if `dry`, only count it."""
     take = partial(_take, args=(thread,), dry=dry)
     checkpoints = yield from take(
-        "towpath_checkpoints", _CHECKPOINT_SIZE, _OF_THREAD, lock=thread
+        "towpath_checkpoints", f"{_CHECKPOINT_SIZE}, written", _OF_THREAD, lock=thread
     )
     writes = yield from take("towpath_writes", "length(data)", _OF_THREAD)
     cells = yield from take(
@@ -97,38 +102,40 @@ def delete(thread: str, dry: bool) -> Program[Affected]:
     return Affected(
         threads=1 if spaces else 0,
         checkpoints=len(checkpoints),
-        writes=len(writes),
+        writes=len(writes) + sum(written for _, written in checkpoints),
         cells=len(cells),
-        bytes=sum(checkpoints) + sum(writes) + sum(cells),
+        bytes=sum(size for size, *_ in (*checkpoints, *writes, *cells)),
     )
 
 
 def _take(
     table: str,
-    size: str,
+    fields: str,
     where: str,
     *,
     args: Sequence[Any],
     dry: bool,
     lock: str | None = None,
-) -> Program[list[int]]:
-    """Delete rows, or only find them; return the size of each."""
+) -> Program[list[Row]]:
+    """Delete rows, or only find them; return fields of each."""
     sql = (
-        f"SELECT {size} FROM {table} WHERE {where}"
+        f"SELECT {fields} FROM {table} WHERE {where}"
         if dry
-        else f"DELETE FROM {table} WHERE {where} RETURNING {size}"
+        else f"DELETE FROM {table} WHERE {where} RETURNING {fields}"
     )
     rows = yield from Query(sql, args, lock=None if dry else lock)
-    return [size for (size,) in rows]
+    return rows
 
 
 class _Node(NamedTuple):
     """A stored checkpoint, without its values."""
 
     space: int
-    cells: bytes
+    needs: Needs
     meta: Cell
     size: int
+    written: int
+    """How many writes are kept with it."""
 
 
 @dataclass(slots=True)
@@ -148,8 +155,8 @@ class _Known:
 
 def _look(thread: str, inside: Inside, dry: bool) -> Program[_Known]:
     rows = yield from Query(
-        "SELECT s.id, s.ns, c.id, c.parent, c.cells, c.meta_tag, c.meta,"
-        " length(c.header) FROM towpath_spaces s"
+        "SELECT s.id, s.ns, c.id, c.parent, c.cells, c.meta_tag, c.meta, c.writes,"
+        f" c.written, {_CHECKPOINT_SIZE} FROM towpath_spaces s"
         " JOIN towpath_checkpoints c ON c.space = s.id WHERE s.thread = ?",
         (thread,),
         lock=None if dry else thread,
@@ -162,12 +169,11 @@ def _look(thread: str, inside: Inside, dry: bool) -> Program[_Known]:
         return inside.load(seal.open_metadata(at, known.nodes[place].meta))
 
     known = _Known(Outline({}, asked, metadata))
-    for space, ns, at, parent, cells, tag, meta, header_size in rows:
+    for space, ns, at, parent, cells, tag, meta, writes, written, size in rows:
         known.outline.parents[ns, at] = parent
         known.spaces[ns] = space
-        size = header_size + len(cells) + len(meta)
-        opened = inside.seal_of(thread, ns).open_part(CELLS, at, cells, tag)
-        known.nodes[ns, at] = _Node(space, opened, (tag, meta), size)
+        needs = Needs.of(inside.seal_of(thread, ns), (at, cells, tag, writes))
+        known.nodes[ns, at] = _Node(space, needs, (tag, meta), int(size), written)
     rows = yield from Query(
         "SELECT s.id, s.ns, w.checkpoint, count(*), sum(length(w.data)),"
         " max(CASE WHEN w.channel = ? THEN 1 ELSE 0 END) FROM towpath_spaces s"
@@ -205,16 +211,16 @@ def _delete_places(
 
 
 def _unused_cells(
-    known: _Known, doomed: Collection[Place], dry: bool
+    known: _Known, doomed: Collection[Place], seals: Mapping[int, Seal], dry: bool
 ) -> Program[list[int]]:
     """Delete the cells that only the doomed need; return the size of each."""
-    live: dict[int, list[bytes]] = {known.nodes[place].space: [] for place in doomed}
+    live: dict[int, list[Needs]] = {space: [] for space in seals}
     for place, node in known.nodes.items():
         if node.space in live and place not in doomed:
-            live[node.space].append(node.cells)
+            live[node.space].append(node.needs)
     sizes: list[int] = []
-    for space, cells in live.items():
-        sizes += yield from drop_cells(space, cells, dry)
+    for space, needs in live.items():
+        sizes += yield from drop_cells(space, seals[space], needs, dry)
     return sizes
 
 

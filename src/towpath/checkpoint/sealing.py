@@ -24,7 +24,8 @@ Columns = tuple[bytes, bytes, str, bytes]
 
 HEADER: Final = "header"
 CELLS: Final = "cells"
-"""The parts of a checkpoint that have no tag; that of the metadata tells of both."""
+KEPT: Final = "writes"
+"""The parts of a checkpoint that have no tag; that of the metadata tells of all."""
 
 
 _BOUND: Final = "@"

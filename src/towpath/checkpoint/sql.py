@@ -30,10 +30,12 @@ from towpath.checkpoint.base.model import (
     address_config,
     get_checkpoint_id,
     locate,
+    writes_sort_key,
 )
 from towpath.checkpoint.base.rules import Affected, Everything, Rule
 from towpath.checkpoint.base.saver import (
     Capabilities,
+    Exact,
     Staged,
     TaskWrites,
     Written,
@@ -47,24 +49,21 @@ from towpath.checkpoint.heads import (
     read_traced,
 )
 from towpath.checkpoint.keeper import Keeper
+from towpath.checkpoint.kept import dump_late
 from towpath.checkpoint.programs import Make, Program
-from towpath.checkpoint.reading import Scope, Stored
+from towpath.checkpoint.reading import Pending, Scope, Stored
 from towpath.checkpoint.record import (
     Cell,
     dump_channels,
     dump_metadata,
     dump_step,
-    dump_writes,
     header_of,
-    load_writes,
     located,
-    loose,
 )
 from towpath.checkpoint.sealing import PLAIN, KeyringSeal, Seal
 from towpath.checkpoint.serde.base import SerializerProtocol
-from towpath.checkpoint.serde.codec import Codec
 from towpath.checkpoint.serde.keyring import Keyring
-from towpath.checkpoint.staged import StagedSaver, Storing
+from towpath.checkpoint.staged import Encoded, StagedSaver, Storing
 from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver, ado, do
 from towpath.checkpoint.writing import Draft
 from towpath.types import RunnableConfig
@@ -75,7 +74,9 @@ _PAGE_MAX: Final = 1024
 """How many checkpoints a listing fetches at once: ever more. Of those fetched
 together, values that grew from each other are decoded once."""
 
-_codec: Final = Codec()
+
+def _nothing() -> None:
+    """Have nothing to do when something is stored."""
 
 
 class SqlSaver(StagedSaver, UpkeepSaver):
@@ -130,7 +131,7 @@ class SqlSaver(StagedSaver, UpkeepSaver):
             return None
         reader = Reader(self.serde)
         values = {c: reader.value(link) for c, link in stored.cells.items()}
-        return self._tuple(stored, values)
+        return self._tuple(stored, values, reader)
 
     def begin_run(
         self, config: RunnableConfig, lease: Lease | None = None
@@ -168,8 +169,9 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         stored = yield from reading.latest(address, self._seal_of)
         if stored is None:
             return None
-        values, traces = read_traced(Reader(self.serde), stored.cells)
-        found = self._tuple(stored, values)
+        reader = Reader(self.serde)
+        values, traces = read_traced(reader, stored.cells)
+        found = self._tuple(stored, values, reader)
         versions = dict(found.checkpoint["channel_versions"])
         self._heads.keep(address.space, Head(stored.id, versions, traces))
         return found
@@ -212,7 +214,7 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         reader = Reader(self.serde, wanted)
         for stored in page:
             values = {c: reader.value(link) for c, link in stored.cells.items()}
-            yield self._tuple(stored, values)
+            yield self._tuple(stored, values, reader)
 
     def _scope(
         self,
@@ -227,16 +229,22 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         until = get_checkpoint_id(before) if before else None
         return Scope(address, until, keep if filter else None, self._seal_of)
 
-    def _tuple(self, stored: Stored, values: dict[str, Any]) -> CheckpointTuple:
-        checkpoint: Checkpoint = _codec.decode(stored.header)
+    def _tuple(
+        self, stored: Stored, values: dict[str, Any], reader: Reader
+    ) -> CheckpointTuple:
+        checkpoint = stored.checkpoint
+        assert checkpoint is not None
         checkpoint["channel_values"] = values
+        writes = sorted(
+            stored.writes, key=lambda w: writes_sort_key(w.path, w.task, w.idx)
+        )
         thread, ns, parent = stored.thread, stored.ns, stored.parent
         return CheckpointTuple(
             address_config(thread, ns, stored.id),
             checkpoint,
             self.serde.loads_typed(stored.meta),
             address_config(thread, ns, parent) if parent else None,
-            load_writes(self.serde, stored.writes),
+            [(one.task, one.channel, _written(one, reader)) for one in writes],
         )
 
     # Writing
@@ -256,34 +264,43 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         address = locate(config)
         if writes:
             located(config)
-        draft = self._draft(address, checkpoint, metadata, new_versions, writes)
+        meta = dump_metadata(self.serde, metadata)
+        own = self._encode(address, checkpoint, new_versions, written)
+        draft = self._draft(address, checkpoint, new_versions, own, meta)
         draft.lease = lease
-        _, draft.cells = self._encode(address, checkpoint, new_versions, written)
+        # What a remembered parent is not stored with, nobody can ask for any more.
+        stored = own.cells.keys() & new_versions.keys() if own.exact else ()
+        values = checkpoint["channel_values"]
+        draft.late, draft.writes = dump_late(self.serde, writes, values, stored)
         make = partial(self._completed, draft, checkpoint)
-        return self._staged(address.space, make)
+        return self._staged(address.space, make, done=draft.settle)
 
     def _draft(
         self,
         address: Address,
         checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-        writes: Sequence[TaskWrites],
+        own: Encoded,
+        meta: Cell,
     ) -> Draft:
-        serde = self.serde
+        seen = checkpoint["versions_seen"]
+        if type(new_versions) is not Exact:  # the engine only replaces what is in it
+            seen = {node: {**saw} for node, saw in seen.items()}
         return Draft(
             *address.space,
             id=checkpoint["id"],
             parent=address.id,
-            header=_codec.encode(header_of(checkpoint)),
-            versions=dict(checkpoint["channel_versions"]),
+            header=header_of(checkpoint),
+            versions=own.versions,
+            seen=seen,
             new_versions=dict(new_versions),
-            held=frozenset(checkpoint["channel_values"]),
-            meta=dump_metadata(serde, metadata),
-            cells={},
-            loose=dump_channels(serde, checkpoint, loose(checkpoint)),
-            writes=dump_step(serde, writes),
+            channels=own.channels if own.exact else None,
+            held=checkpoint["channel_values"].keys(),
+            meta=meta,
+            cells=own.cells,
+            loose=dump_channels(self.serde, checkpoint, own.loose),
             seal=self._seal_of(*address.space),
+            known=own.known,
         )
 
     def _commit(self, draft: Draft) -> Program[set[str]]:
@@ -300,15 +317,13 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     def stage_writes(
         self,
         config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
+        writes: Sequence[TaskWrites],
         *,
         lease: Lease | None = None,
     ) -> Staged[None]:
-        """Encode what `put_writes` stores."""
+        """Encode what `put_writes` stores, of one task or of several."""
         thread, ns, at = located(config)
-        cells = dump_writes(self.serde, writes, task_id, task_path)
+        cells = dump_step(self.serde, writes)
         seal = self._seal_of(thread, ns)
         make = partial(writing.put_writes, (thread, ns), at, cells, lease, seal)
         return self._staged((thread, ns), make)
@@ -334,26 +349,39 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         return self._staged(place, end, durable=bool(cells))
 
     def _staged(
-        self, space: Space, make: Make[R], *, durable: bool = True
+        self,
+        space: Space,
+        make: Make[R],
+        *,
+        durable: bool = True,
+        done: Callable[[], None] = _nothing,
     ) -> Staged[R]:
         return Storing(
-            partial(self._store, space, make, durable),
-            partial(self._astore, space, make, durable),
+            partial(self._store, space, make, durable, done),
+            partial(self._astore, space, make, durable, done),
         )
 
-    def _store(self, space: Space, make: Make[R], durable: bool) -> R:
+    def _store(
+        self, space: Space, make: Make[R], durable: bool, done: Callable[[], None]
+    ) -> R:
         try:
-            return self._write(make, durable=durable)
+            result = self._write(make, durable=durable)
         except BaseException:
             self._heads.drop(space)
             raise
+        done()
+        return result
 
-    async def _astore(self, space: Space, make: Make[R], durable: bool) -> R:
+    async def _astore(
+        self, space: Space, make: Make[R], durable: bool, done: Callable[[], None]
+    ) -> R:
         try:
-            return await self._awrite(make, durable=durable)
+            result = await self._awrite(make, durable=durable)
         except BaseException:
             self._heads.drop(space)
             raise
+        done()
+        return result
 
     # Threads over time
 
@@ -414,6 +442,13 @@ class SqlSaver(StagedSaver, UpkeepSaver):
 
     def _chore(self, make: Make[R], dry_run: bool) -> Staged[R]:
         return self._reading(make) if dry_run else self._writing(make)
+
+
+def _written(write: Pending, reader: Reader) -> Any:
+    """Restore what a task wrote."""
+    if write.start is None:
+        return reader.value(write.link)
+    return reader.end(write.link, write.start)
 
 
 class _Listing:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
@@ -23,13 +23,15 @@ from towpath.checkpoint.base.model import (
 )
 from towpath.checkpoint.base.saver import (
     BaseCheckpointSaver,
+    Exact,
     Staged,
     TaskWrites,
     Written,
 )
 from towpath.checkpoint.changes import Differ
 from towpath.checkpoint.heads import Heads, changed_in_place, encode_values
-from towpath.checkpoint.record import Cell, changed
+from towpath.checkpoint.layout import Known
+from towpath.checkpoint.record import Cell, changed, follows, loose
 from towpath.semantics import default
 from towpath.types import RunnableConfig
 
@@ -69,6 +71,20 @@ def joined(config: RunnableConfig, metadata: CheckpointMetadata) -> CheckpointMe
         if chosen.keeps(key) if key in given else chosen.stores(key, value):
             bare.setdefault(key, value)
     return bare  # type: ignore[return-value]  # TypedDicts cannot hold open keys
+
+
+class Encoded(NamedTuple):
+    """What changed in a checkpoint since its parent, encoded."""
+
+    channels: Collection[str]
+    cells: dict[str, Cell]
+    loose: Collection[str]
+    """The channels without a version."""
+    versions: ChannelVersions
+    known: Known
+    """Of the parent, when what was staged before is stored."""
+    exact: bool
+    """Whether the parent is remembered, and nothing else differs from it."""
 
 
 _SINGLE: Final = frozenset({"put", "aput", "put_writes", "aput_writes"})
@@ -112,20 +128,26 @@ class StagedSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,
         written: Written,
         parent: ChannelVersions | None = None,
-    ) -> tuple[Collection[str], dict[str, Cell]]:
-        """Encode what changed since the parent; return which channels those are, too.
+    ) -> Encoded:
+        """Encode what changed since the parent.
 
         `parent` are the parent's versions, where those of the head are not enough.
         """
         head = self._heads.take(address.space, address.id)
         versions = dict(checkpoint["channel_versions"])
         known = head.versions if parent is None else parent
-        channels = changed(versions, new_versions, known)
+        exact = known is not None and follows(versions, new_versions, known)
+        channels = (
+            tuple(new_versions) if exact else changed(versions, new_versions, known)
+        )
         values = checkpoint["channel_values"]
         cells = encode_values(self._differ, head, values, channels, written)
-        head.id, head.versions = checkpoint["id"], versions
+        apart: Collection[str] = ()
+        if head.loose or type(new_versions) is not Exact:
+            apart = loose(checkpoint)
+        head.id, head.versions, head.loose = checkpoint["id"], versions, bool(apart)
         self._heads.keep(address.space, head)
-        return channels, cells
+        return Encoded(channels, cells, apart, versions, head.known, exact=exact)
 
     def put(
         self,
@@ -186,7 +208,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
         task_path: str = "",
     ) -> None:
         """Record what a task wrote on top of the checkpoint `config` names."""
-        self.stage_writes(config, writes, task_id, task_path).run()
+        self.stage_writes(config, [(task_id, task_path, writes)]).run()
 
     def aput_writes(
         self,
@@ -196,7 +218,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
         task_path: str = "",
     ) -> Coroutine[Any, Any, None]:
         """Async twin of `put_writes`."""
-        return self.stage_writes(config, writes, task_id, task_path).arun()
+        return self.stage_writes(config, [(task_id, task_path, writes)]).arun()
 
     def end_run(
         self,

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, NamedTuple
 
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.changes import CHANGES, NULL, SAME
+from towpath.checkpoint.kept import Kept, Late, pack_kept, unpack_kept
+from towpath.checkpoint.layout import (
+    FRAME,
+    NO_CELL,
+    WHOLE_MAX,
+    After,
+    Basis,
+    Cells,
+    Frame,
+    Known,
+    Place,
+    Places,
+    basis_of,
+    in_row,
+    pack_header,
+    unpack_header,
+)
 from towpath.checkpoint.leasing import EPOCH, check, check_new
 from towpath.checkpoint.programs import (
-    NO_CELL,
     Program,
     Query,
     Row,
+    load_frames,
     new_space,
-    pack_counts,
     span,
     sweep,
-    unpack_counts,
 )
 from towpath.checkpoint.record import Cell, WriteCell, changed, inherit
-from towpath.checkpoint.sealing import CELLS, HEADER, PLAIN, Seal
-from towpath.checkpoint.serde.codec import Codec
-
-_codec: Final = Codec()
+from towpath.checkpoint.sealing import CELLS, HEADER, KEPT, PLAIN, Seal
 
 
 @dataclass(slots=True)
@@ -37,20 +49,32 @@ class Draft:
     ns: str
     id: str
     parent: str | None
-    header: bytes
+    header: Mapping[str, Any]
     versions: ChannelVersions
+    seen: Mapping[str, ChannelVersions]
     new_versions: ChannelVersions
-    held: frozenset[str]
+    channels: Collection[str] | None
+    """Those whose values differ from the parent's, if all of that is known."""
+    held: Collection[str]
     """The channels that have a value, encoded or not."""
     meta: Cell
     cells: dict[str, Cell]
     """The values encoded so far; of some, only what changed since the parent."""
     loose: dict[str, Cell]
     """Values of channels without a version."""
-    writes: list[WriteCell] = field(default_factory=list)
-    """Pending writes of the parent."""
+    late: Sequence[Late] = ()
+    writes: Sequence[WriteCell] = ()
+    """Pending writes of the parent: those that are kept with it, and others."""
     lease: Lease | None = None
     seal: Seal = PLAIN
+    known: Known = field(default_factory=Known)
+    """Of the parent, or what the one that is stored before this will be."""
+    after: After | None = None
+
+    def settle(self) -> None:
+        """Remember it as it is stored."""
+        if self.after is not None:
+            self.known.follow(self.after)
 
 
 class _Ground(NamedTuple):
@@ -62,10 +86,13 @@ class _Ground(NamedTuple):
     again: bool = False
     """Whether the checkpoint itself is stored already."""
     versions: ChannelVersions | None = None
+    """The parent's; None when there is none, or when it is as it is known."""
+    own: Mapping[str, Place] = {}
+    cells: Cells = Cells({}, {})
+    basis: Basis | None = None
+    meta_tag: str | None = None
     """The parent's; None when there is none."""
-    counts: Mapping[str, int] = {}
-    loose: Mapping[str, int] = {}
-    meta_tag: str = ""
+    kept: bytes | None = None
 
 
 def commit(draft: Draft) -> Program[set[str]]:
@@ -78,9 +105,10 @@ def commit(draft: Draft) -> Program[set[str]]:
         LeaseLostError: another run holds the thread by now.
     """
     place, seal = (draft.thread, draft.ns), draft.seal
-    ground = yield from _ground(place, draft.parent, draft.id, draft.lease, seal)
-    channels = changed(draft.versions, draft.new_versions, ground.versions)
-    missing = {c for c in draft.held.intersection(channels) if _lacks(draft, ground, c)}
+    known = None if draft.channels is None else draft.known
+    ground = yield from _ground(place, draft.parent, draft.id, draft.lease, seal, known)
+    channels = _changed(draft, ground)
+    missing = {c for c in channels if c in draft.held and _lacks(draft, ground, c)}
     if missing:
         return missing
     space = ground.space
@@ -88,18 +116,128 @@ def commit(draft: Draft) -> Program[set[str]]:
         space = yield from new_space(draft.thread, draft.ns)
     layout = _Layout(space, ground, seal)
     own = {c: layout.place(c, draft.cells[c]) for c in channels if c in draft.cells}
-    counts = inherit(ground.counts, own, channels, draft.versions)
-    loose = {c: layout.place(c, cell) for c, cell in draft.loose.items()}
+    after = draft.after = _described(draft, ground, layout, channels, own)
     yield from layout.store()
-    columns = (draft.header, pack_counts(counts, loose), *draft.meta)
-    row = (draft.parent, *seal.close_checkpoint(draft.id, columns), space, draft.id)
+    parts = seal.close_checkpoint(draft.id, (after.header, after.cells, *draft.meta))
+    draft.after = after._replace(header=parts[0], cells=parts[1])
+    row = (draft.parent, *parts, space, draft.id)
     yield Query(_REPLACE if ground.again else _INSERT, row)
     if ground.again:  # it may have been the only one to use a cell
         yield from sweep(space, seal)
-    if draft.writes:
-        assert draft.parent is not None
-        yield from _store_writes(space, draft.parent, draft.writes, seal)
+    yield from _commit_writes(draft, ground, space, own)
     return set()
+
+
+def _changed(draft: Draft, ground: _Ground) -> Collection[str]:
+    if ground.meta_tag is not None and ground.versions is None:
+        assert draft.channels is not None
+        return draft.channels
+    return changed(draft.versions, dict(draft.new_versions), ground.versions)
+
+
+def _described(
+    draft: Draft,
+    ground: _Ground,
+    layout: _Layout,
+    channels: Collection[str],
+    own: Places,
+) -> After:
+    """Return what the row of a checkpoint is to say, in the clear."""
+    changes = {channel: own.get(channel) for channel in channels}
+    loose = {c: layout.place(c, cell) for c, cell in draft.loose.items()}
+    after = _differing(draft, ground, changes, loose)
+    if after is not None:
+        return after
+    whole = inherit(ground.own, own, channels, draft.versions)
+    header = pack_header(draft.header, draft.versions, draft.seen)
+    cells = Cells(dict(whole), loose).pack()
+    if len(header) + len(cells) <= WHOLE_MAX:
+        return After(draft.id, header, cells, whole, changes, None)
+    data = Frame(draft.versions, dict(draft.seen), dict(whole)).pack()
+    count = layout.add((FRAME, data))
+    basis = Basis(count, len(data), dict(draft.seen), {}, {}, 0)
+    header = pack_header(draft.header, {}, {})
+    cells = Cells({}, loose, count).pack()
+    return After(draft.id, header, cells, whole, changes, basis)
+
+
+def _differing(
+    draft: Draft,
+    ground: _Ground,
+    changes: Mapping[str, Place | None],
+    loose: Places,
+) -> After | None:
+    """Describe a checkpoint by what differs from its parent's frame.
+
+    None if it has none, or if the whole is less.
+    """
+    basis, versions, seen = ground.basis, draft.versions, draft.seen
+    if basis is None or not basis.seen.keys() <= seen.keys():
+        return None
+    if ground.versions is not None and not ground.versions.keys() <= versions.keys():
+        return None
+    versions = basis.versions | {c: versions[c] for c in changes}
+    own = {**basis.own, **changes}
+    before = basis.seen
+    news = {
+        node: saw
+        for node, saw in seen.items()
+        if before.get(node) is not saw and before.get(node) != saw
+    }
+    header = pack_header(draft.header, versions, news)
+    since = basis.since + len(header)
+    cells = Cells(own, loose, basis.at, since).pack()
+    since += len(cells)
+    if since > basis.size:
+        return None
+    basis = basis._replace(versions=versions, own=own, since=since)
+    whole = None
+    if ground.versions is not None:  # it was read, and is not what is known
+        whole = inherit(ground.own, _held(changes), changes, draft.versions)
+    return After(draft.id, header, cells, whole, changes, basis)
+
+
+def _held(changes: Mapping[str, Place | None]) -> Places:
+    return {c: place for c, place in changes.items() if place is not None}
+
+
+def _commit_writes(
+    draft: Draft, ground: _Ground, space: int, own: Places
+) -> Program[None]:
+    writes = [*draft.writes]
+    if ground.meta_tag is None:  # there is nothing yet with which to keep them
+        writes += [
+            WriteCell(task, idx, channel, path, cell)
+            for task, path, idx, channel, cell, _ in draft.late
+            if cell is not None
+        ]
+    elif draft.late:
+        yield from _keep_writes(draft, ground, space, own)
+    if writes:
+        assert draft.parent is not None
+        yield from _store_writes(space, draft.parent, writes, draft.seal)
+
+
+def _keep_writes(
+    draft: Draft, ground: _Ground, space: int, own: Places
+) -> Program[None]:
+    """Keep writes with the checkpoint that they were made on."""
+    at, tag, seal = draft.parent, ground.meta_tag, draft.seal
+    assert at is not None
+    assert tag is not None
+    kept: dict[tuple[str, int], Kept] = {}
+    if ground.kept is not None:
+        before = unpack_kept(seal.open_part(KEPT, at, ground.kept, tag))
+        kept = {(one.task, one.idx): one for one in before}
+    for task, path, idx, channel, cell, start in draft.late:
+        place = own[channel] if cell is None else [*cell]
+        kept.setdefault((task, idx), Kept(task, path, idx, channel, place, start))
+    data = seal.close_part(KEPT, at, pack_kept(kept.values()), tag)
+    yield Query(
+        "UPDATE towpath_checkpoints SET writes = ?, written = ?"
+        " WHERE space = ? AND id = ?",
+        (data, len(kept), space, at),
+    )
 
 
 def amend(
@@ -111,12 +249,12 @@ def amend(
 ) -> Program[None]:
     """Replace values of a stored checkpoint; nothing happens if it is gone."""
     ground = yield from _ground(place, at, at, lease, seal)
-    if ground.space is None or ground.versions is None:
+    if ground.space is None or ground.meta_tag is None:
         return
     layout = _Layout(ground.space, ground, seal)
-    counts = {**ground.counts, **{c: layout.place(c, own[c]) for c in own}}
+    changes = {c: layout.place(c, own[c]) for c in own}
     yield from layout.store()
-    cells = pack_counts(counts, dict(ground.loose))
+    cells = ground.cells._replace(own={**ground.cells.own, **changes}).pack()
     yield Query(
         "UPDATE towpath_checkpoints SET cells = ? WHERE space = ? AND id = ?",
         (seal.close_part(CELLS, at, cells, ground.meta_tag), ground.space, at),
@@ -128,11 +266,9 @@ def _lacks(draft: Draft, ground: _Ground, channel: str) -> bool:
     cell = draft.cells.get(channel)
     if cell is None:
         return True
-    return _builds_on(cell) and channel not in ground.counts
-
-
-def _builds_on(cell: Cell) -> bool:
-    return cell == SAME or cell[0] in CHANGES
+    if cell == SAME:
+        return channel not in ground.own
+    return cell[0] in CHANGES and type(ground.own.get(channel)) is not int
 
 
 def _ground(
@@ -141,13 +277,14 @@ def _ground(
     own: str,
     lease: Lease | None,
     seal: Seal,
+    known: Known | None = None,
 ) -> Program[_Ground]:
     rows = yield from Query(
         # The count of a cell is 32 bits wide, see CELL_BITS.
         "SELECT s.id, c.header, c.cells, (SELECT max(k.id) FROM towpath_cells k"
         " WHERE k.id BETWEEN (s.id << 32) AND (s.id << 32) + 4294967295),"
         " EXISTS (SELECT 1 FROM towpath_checkpoints o"
-        f" WHERE o.space = s.id AND o.id = ?), {EPOCH}, c.meta_tag"
+        f" WHERE o.space = s.id AND o.id = ?), {EPOCH}, c.meta_tag, c.writes"
         " FROM towpath_spaces s"
         " LEFT JOIN towpath_checkpoints c ON c.space = s.id AND c.id = ?"
         " WHERE s.thread = ? AND s.ns = ?",
@@ -157,14 +294,21 @@ def _ground(
     if not rows:
         yield from check_new(lease)
         return _Ground(None, None)
-    [(space, header, cells, newest, again, epoch, tag)] = rows
+    [(space, header, cells, newest, again, epoch, tag, kept)] = rows
     check(lease, epoch)
     if header is None or parent is None:
         return _Ground(space, newest, bool(again))
-    opened = seal.open_part(HEADER, parent, header, tag)
-    versions = _codec.decode(opened)["channel_versions"]
-    counts = unpack_counts(seal.open_part(CELLS, parent, cells, tag))
-    return _Ground(space, newest, bool(again), versions, *counts, tag)
+    ground = _Ground(space, newest, bool(again), meta_tag=tag, kept=kept)
+    if known is not None and known.is_still(parent, header, cells):
+        return ground._replace(own=known.own, basis=known.basis)
+    header = seal.open_part(HEADER, parent, header, tag)
+    found = Cells.unpack(seal.open_part(CELLS, parent, cells, tag))
+    frames = yield from load_frames({(space, found.frame)}, {space: seal})
+    frame = frames[space, found.frame]
+    versions = unpack_header(header, parent, frame)["channel_versions"]
+    basis = None if frame is None else basis_of(frame, header, found)
+    places, _ = found.on(frame)
+    return ground._replace(versions=versions, own=places, cells=found, basis=basis)
 
 
 class _Layout:
@@ -173,23 +317,34 @@ class _Layout:
     def __init__(self, space: int, ground: _Ground, seal: Seal) -> None:
         self._seal = seal
         self._first, _ = span(space)
-        self._bases = ground.counts
+        self._bases = ground.own
         self._next = self._first if ground.newest is None else ground.newest + 1
         self._rows: list[Row] = []
 
-    def place(self, channel: str, cell: Cell) -> int:
-        """Return the count, within the space, of the cell that holds a value."""
+    def place(self, channel: str, cell: Cell) -> Place:
+        """Return where the value of a channel is going to be."""
         if cell == SAME:
             return self._bases[channel]
         if cell == NULL:
             return NO_CELL
+        if in_row(cell):
+            return [*cell]
+        if cell[0] not in CHANGES:
+            return self.add(cell)
+        base = self._bases[channel]
+        assert type(base) is int
+        return self.add(cell, base)
+
+    def add(self, cell: Cell, base: int | None = None) -> int:
+        """Add a cell, which may build on another; return its count."""
         number, self._next = self._next, self._next + 1
         count = number - self._first
-        base = count - self._bases[channel] if cell[0] in CHANGES else None
-        self._rows.append((number, base, *self._seal.close_cell(count, base, cell)))
+        back = None if base is None else count - base
+        self._rows.append((number, back, *self._seal.close_cell(count, back, cell)))
         return count
 
     def store(self) -> Program[None]:
+        """Store the cells."""
         if self._rows:
             yield Query(
                 "INSERT INTO towpath_cells (id, base, tag, data) VALUES (?, ?, ?, ?)",
@@ -247,12 +402,18 @@ def put_writes(
         LeaseLostError: another run holds the thread by now.
     """
     rows = yield from Query(
-        f"SELECT s.id, {EPOCH} FROM towpath_spaces s WHERE s.thread = ? AND s.ns = ?",
-        (lease and lease.owner, *place),
+        f"SELECT s.id, {EPOCH}, c.writes, c.meta_tag FROM towpath_spaces s"
+        " LEFT JOIN towpath_checkpoints c ON c.space = s.id AND c.id = ?"
+        " WHERE s.thread = ? AND s.ns = ?",
+        (lease and lease.owner, checkpoint, *place),
     )
     if rows:
-        [(space, epoch)] = rows
+        [(space, epoch, kept, tag)] = rows
         check(lease, epoch)
+        if kept is not None:  # what was recorded first stays
+            before = unpack_kept(seal.open_part(KEPT, checkpoint, kept, tag))
+            places = {(one.task, one.idx) for one in before}
+            writes = [w for w in writes if (w.task, w.idx) not in places]
     else:
         yield from check_new(lease)
         space = yield from new_space(*place)

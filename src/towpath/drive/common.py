@@ -18,6 +18,7 @@ from towpath.kernel.commands import (
     FetchAll,
     Finish,
     Fork,
+    LateWrites,
     Persist,
     Record,
 )
@@ -104,13 +105,7 @@ def staged(command: Persist | Record) -> Any:
             command = captured(command)
         return Deferred(saver, *saver_call(command))
     if isinstance(command, Record):
-        return saver.stage_writes(
-            command.config,
-            command.writes,
-            command.task_id,
-            command.path,
-            lease=command.lease,
-        )
+        return saver.stage_writes(command.config, command.tasks, lease=command.lease)
     return saver.stage_commit(
         command.config,
         command.checkpoint,
@@ -152,19 +147,22 @@ def pause_before_claim(
 def captured(command: Persist | Record) -> Persist | Record:
     """Copy what is stored later, so that it is the value of this moment."""
     if isinstance(command, Record):
-        command.writes = [
-            (channel, isolate(value)) for channel, value in command.writes
-        ]
+        command.tasks = isolated(command.tasks)
         return command
     values = command.checkpoint["channel_values"]
     for name in command.versions:
         if name in values:
             values[name] = isolate(values[name])
-    command.writes = [
-        (task, path, [(channel, isolate(value)) for channel, value in writes])
-        for task, path, writes in command.writes
-    ]
+    command.writes = isolated(command.writes)
     return command
+
+
+def isolated(tasks: LateWrites) -> LateWrites:
+    """Copy what tasks wrote."""
+    return [
+        (task, path, [(channel, isolate(value)) for channel, value in writes])
+        for task, path, writes in tasks
+    ]
 
 
 def saver_call(command: Persist | Record | Fetch | FetchAll) -> tuple[str, Any, Any]:
@@ -181,8 +179,8 @@ def saver_call(command: Persist | Record | Fetch | FetchAll) -> tuple[str, Any, 
             return "commit", (*args, command.writes), {}
         return "put", args, {}
     if isinstance(command, Record):
-        args = (command.config, command.writes, command.task_id, command.path)
-        return "put_writes", args, {}
+        [(task, path, writes)] = command.tasks
+        return "put_writes", (command.config, writes, task, path), {}
     if isinstance(command, Fetch):
         if command.goes_on and capable(command.saver, "deltas"):
             return "begin_run", (command.config, command.lease), {}

@@ -1,9 +1,12 @@
 """Declaring graphs: `StateGraph` and what goes with it."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from towpath.constants import END, START
 from towpath.graph.state import StateGraph
+
+if TYPE_CHECKING:
+    from towpath.graph.message import MessageGraph, MessagesState, add_messages
 
 __all__ = (
     "END",

@@ -23,6 +23,7 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing, contextmanager
+from contextvars import Context
 from functools import cache
 from typing import Any, Final, cast
 
@@ -40,6 +41,7 @@ from towpath.errors import GraphInterrupt
 from towpath.integrations.events import EventTap, ToolTap
 from towpath.integrations.messages import MessageTap, without_taps
 from towpath.integrations.parts import PartRuns, parts_of, show_stream
+from towpath.kernel.commands import Program
 from towpath.kernel.run import Outcome
 from towpath.plan.arguments import named
 from towpath.step.children import Child
@@ -151,7 +153,8 @@ def asked_here() -> bool:
         if hooks.tracing_v2_callback_var.get() is not None:
             return True
         for hook in hooks._configure_hooks:  # noqa: SLF001 - nothing public tells
-            if hook[0].get() is not None:
+            listener = hook[0].get()
+            if listener is not None and not getattr(listener, "ignore_chain", False):
                 return True
     # Asked for in public, it takes 20 times as long.
     smith = sys.modules.get("langsmith._internal._context")
@@ -211,6 +214,11 @@ class Bridge:
 
     # -- the run --------------------------------------------------------------
 
+    def watched(self, program: Program[Outcome], scope: RunScope) -> Program[Outcome]:
+        """The program of the run; langchain has no word for what it does."""
+        del scope
+        return program
+
     def drive(
         self, steps: Generator[Any, None, Outcome]
     ) -> Generator[Any, None, Outcome]:
@@ -268,16 +276,20 @@ class Bridge:
 
     # -- attempts -------------------------------------------------------------
 
-    def enter(self, task: Task, context: TaskContext) -> None:
+    def enter(self, task: Task, context: TaskContext, variables: Context) -> None:
         """Tell that a node starts; a listener's error is the task's failure."""
+        del variables  # listeners are told where the driver runs
         try:
             if told(task):
                 context.local = Traced(self.start(task))
         except BaseException as error:
             task.error = error
 
-    async def aenter(self, task: Task, context: TaskContext) -> None:
+    async def aenter(
+        self, task: Task, context: TaskContext, variables: Context
+    ) -> None:
         """Async twin of `enter`."""
+        del variables
         try:
             if told(task):
                 context.local = Traced(await self.start(task))

@@ -7,7 +7,7 @@ read a graph and its subgraphs from different savers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -75,13 +75,15 @@ class Persist:
 
 @dataclass(slots=True)
 class Record:
-    """Store the writes of one task under the checkpoint it was planned on."""
+    """Store the writes of tasks under the checkpoint they were planned on.
+
+    Of several at once only where the saver can stage them, which makes them one
+    transaction.
+    """
 
     saver: Any
     config: Config
-    task_id: str
-    path: str
-    writes: Sequence[Write]
+    tasks: LateWrites
     how: Literal["wait", "behind"]
     lease: Any = None
 
@@ -221,3 +223,25 @@ Effect = (
 )
 Event = Task | Called | Expired | Alarm | Cancelled
 Program = Generator[Effect, Any, R]
+
+
+def overheard(
+    program: Program[R],
+    before: Callable[[Any], None],
+    after: Callable[[Any, Any], None],
+) -> Program[R]:
+    """The same program; one is told each command, the other what came of it."""
+    try:
+        command = next(program)
+        while True:
+            before(command)
+            try:
+                reply = yield command
+            except BaseException as error:
+                command = program.throw(error)
+            else:
+                after(command, reply)
+                command = program.send(reply)
+    except StopIteration as stop:
+        value: R = stop.value
+        return value

@@ -275,9 +275,8 @@ def close_above(
         for task_id, channel, value in (above.pending_writes or ()) if above else ():
             if channel == INTERRUPT and any(q.id in closed for q in value):
                 left = [q for q in value if q.id not in closed]
-                writes = [(INTERRUPT, left)]
-                lease = req.lease
-                yield Record(req.saver, config, task_id, "", writes, "wait", lease)
+                tasks = [(task_id, "", [(INTERRUPT, left)])]
+                yield Record(req.saver, config, tasks, "wait", req.lease)
 
 
 def record_stand_ins(

@@ -6,6 +6,7 @@ Shared by the programs that start a run, settle its tasks and drive its loop.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from towpath.checkpoint.base.saver import Added
@@ -54,6 +55,8 @@ class Session:
     halted = False
     broken = False
     atomic = False
+    grouping = False
+    """Whether what several tasks wrote can be recorded at once."""
     how: Any = "behind"
     held: Persist | None = None
     tasks: Sequence[Task] = ()
@@ -78,6 +81,7 @@ class Session:
         self.interrupts: list[Interrupt[Any]] = []
         if self.saver is not None:
             self.atomic = capable(self.saver, "atomic_commit")
+            self.grouping = capable(self.saver, "staged")
             if req.durability == "sync":
                 self.how = "wait"
             self.held_records, self.unsaved = [], {}
@@ -99,34 +103,55 @@ class Session:
         self, task_id: str, path: str, writes: Sequence[Write], how: Any = None
     ) -> Program[None]:
         """Record a task's writes under the checkpoint it was planned on."""
+        return self.record_all([(task_id, path, writes)], how)
+
+    def record_all(self, tasks: LateWrites, how: Any = None) -> Program[None]:
+        """Record what several tasks wrote, in one transaction where that can be."""
         if self.broken:
             return  # nothing may be stored after what could not be
+        if len(tasks) > 1 and not self.grouping:
+            for task in tasks:
+                yield from self.record_all([task], how)
+            return
         config = self.req.place(self.state.id)
         lease = self.req.lease
-        how = how or self.how
-        command = Record(self.saver, config, task_id, path, writes, how, lease)
+        command = Record(self.saver, config, tasks, how or self.how, lease)
         if self.req.durability == "exit":
             self.held_records.append(command)
             return
         try:
             yield command
         except SerializationError as error:
-            self.name_writers(error)
+            if len(tasks) == 1:
+                self.name_writers(error)
+            else:
+                yield from self.rescue(tasks)
             raise
 
-    def record_done(self, task: Task, *, last: bool) -> Program[None]:
-        """Record a finished task; the last of a step goes with the commit."""
+    def rescue(self, tasks: LateWrites) -> Program[None]:
+        """Record what can be of tasks that cannot be recorded together."""
+        for task in tasks:
+            with suppress(SerializationError):
+                yield from self.record_all([task])
+
+    def record_done(self, tasks: Sequence[Task], *, last: bool) -> Program[None]:
+        """Record finished tasks; the last of a step go with the commit."""
+        entries = list(map(self.result_of, tasks))
+        if last:
+            self.late.extend(entries)
+        else:
+            # A caller may act on a child's result as soon as it has it.
+            how = "wait" if isinstance(tasks[0], Child) else None
+            yield from self.record_all(entries, how)
+
+    def result_of(self, task: Task) -> tuple[str, str, Sequence[Write]]:
+        """What is recorded of a finished task."""
         untracked = self.plan.untracked
         own = [w for w in task.writes if w[0] not in untracked]
         writes = list(kept_writes(own))
         if task.answers:
             writes.insert(0, (RESUME, list(task.answers)))
-        if last:
-            self.late.append((task.id, path_key(task.path), writes))
-        else:
-            # A caller may act on a child's result as soon as it has it.
-            how = "wait" if isinstance(task, Child) else None
-            yield from self.record(task.id, path_key(task.path), writes, how)
+        return task.id, path_key(task.path), writes
 
     def record_parked(self, task: Task) -> Program[None]:
         """Record the questions of a task, and the answers it already used."""
@@ -144,8 +169,8 @@ class Session:
     def release_late(self) -> Program[None]:
         """Record by themselves the writes that no commit will carry."""
         late, self.late = self.late, []
-        for task_id, path, writes in late:
-            yield from self.record(task_id, path, writes)
+        if late:
+            yield from self.record_all(late)
 
     def commit(self, source: str) -> Program[None]:
         """Store the state as a checkpoint, with the late writes of its step."""
@@ -170,7 +195,11 @@ class Session:
             written(self.plan, state),
             self.req.lease,
         )
-        yield from self.put(command)
+        try:
+            yield from self.put(command)
+        except SerializationError:
+            yield from self.rescue(late)
+            raise
         state.step += 1
 
     def put(self, command: Persist) -> Program[None]:

@@ -85,15 +85,11 @@ def to_end(round_: Round, arrived: Sequence[Any]) -> Program[None]:
     quiet = session.saver is None and not session.tells
     while True:
         round_.arrived = arrived
+        if session.saver is not None and len(arrived) > 1:
+            yield from round_.unbroken(round_.record_together(arrived))
         for event in arrived:
-            if quiet and round_.finished(event):
-                continue
-            try:
-                yield from round_.take(event)
-            except Exception as error:  # of a saver, a cache or a policy
-                session.broken = True
-                yield from round_.close(error)
-                yield from round_.fail_strays(error)
+            if not (quiet and round_.finished(event)):
+                yield from round_.unbroken(round_.take(event))
         if round_.due:
             arrived = yield from round_.relaunch()
         elif round_.running:
@@ -107,8 +103,8 @@ def to_end(round_: Round, arrived: Sequence[Any]) -> Program[None]:
 def done(session: Session, task: Task, *, last: bool) -> Program[None]:
     """A task has finished: record and tell what it wrote."""
     task.done = True
-    if session.saver is not None:
-        yield from session.record_done(task, last=last)
+    if session.saver is not None and not task.recorded:
+        yield from session.record_done((task,), last=last)
     if session.tells:
         session.tell_update(task)
         session.tell_result(task)
@@ -141,7 +137,7 @@ def recall(session: Session, tasks: Sequence[Task]) -> Program[Sequence[Task]]:
         task.done = task.cached = True
         task.cache_key = None
         if session.saver is not None:
-            yield from session.record_done(task, last=False)
+            yield from session.record_done((task,), last=False)
         session.tell_update(task)
     return [task for task in tasks if not task.done]
 
@@ -249,17 +245,48 @@ class Round:
             yield from self.dropped(event.dropped)
             yield from self.close(event.error)
 
+    def plain(self, event: Any) -> bool:
+        """Whether this is a task that has simply finished: the rule."""
+        return (
+            isinstance(event, Task)
+            and event in self.running
+            and self.nursery is None
+            and event.error is None
+            and not event.halted
+            and event.cache_key is None
+        )
+
+    def unbroken(self, part: Program[None]) -> Program[None]:
+        """Do something; if a saver, a cache or a policy fails, the run is over."""
+        try:
+            yield from part
+        except Exception as error:
+            self.session.broken = True
+            yield from self.close(error)
+            yield from self.fail_strays(error)
+
     def finished(self, event: Any) -> bool:
-        """Take in a task that has finished and of which nothing is noted: the rule."""
-        if not isinstance(event, Task) or event not in self.running:
-            return False
-        if self.nursery is not None:
-            return False
-        if event.error is not None or event.halted or event.cache_key is not None:
+        """Take in a task that has finished and of which nothing is noted."""
+        if not self.plain(event):
             return False
         self.running.discard(event)
         event.done = True
         return True
+
+    def record_together(self, arrived: Sequence[Any]) -> Program[None]:
+        """Record what finished at the same time at once, before any of it is told.
+
+        While a disk is waited for, others finish: the slower it is, the more of
+        them share a transaction. Those that end the step go with its commit.
+        """
+        tasks = [event for event in arrived if self.plain(event)]
+        if len(tasks) < 2:
+            return
+        more = len(tasks) < len(self.running) or self.due or self.later
+        ends = not (more or self.parked or self.over)
+        yield from self.session.record_done(tasks, last=ends)
+        for task in tasks:
+            task.recorded = True
 
     def returned(self, task: Task) -> Program[None]:
         """A task came back, but not simply finished."""
@@ -452,7 +479,7 @@ class Round:
         child.done = True
         keep(session, child, child.writes)
         if session.saver is not None:
-            yield from session.record_done(child, last=False)
+            yield from session.record_done((child,), last=False)
         session.tell_update(child)
         if not child.cached:
             session.tell_result(child)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, Protocol
@@ -11,6 +13,9 @@ from towpath.plan import Plan
 from towpath.step.state import Bump, next_int
 
 TRACER: Final = "towpath.integrations.langchain"
+OBSERVERS: Final[list[Callable[[Any, Any], Any]]] = []
+"""Who wants to see each run of the process. Each is given the run's scope and what
+traces it so far, and returns what is to trace it."""
 
 
 class Graph(Protocol):
@@ -55,8 +60,20 @@ def adapter() -> Any:
 
 def trace_of(scope: Any) -> Any:
     """The bridge to a tracing library, if anybody listens."""
-    adapter = tracer()
-    return None if adapter is None else adapter.trace(scope)
+    bridge = adapter().trace(scope) if "langchain_core" in sys.modules else None
+    for observer in OBSERVERS:
+        bridge = observer(scope, bridge)
+    return bridge
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Let nobody see the runs that are made meanwhile: they are not real."""
+    kept, OBSERVERS[:] = OBSERVERS[:], []
+    try:
+        yield
+    finally:
+        OBSERVERS[:] = kept
 
 
 def surrounding() -> dict[str, Any]:

@@ -123,7 +123,8 @@ class Run:
     parent: TaskContext | None
 
     def program(self) -> Program[Outcome]:
-        return run(self.plan, self.request)
+        program, trace = run(self.plan, self.request), self.scope.trace
+        return program if trace is None else trace.watched(program, self.scope)
 
 
 def prepare_run(
@@ -190,11 +191,12 @@ def scope_of(
         scope.message_events = options.message_events
     if parent is not None:
         scope.hang_under(parent.scope)
-    scope.trace = trace_of(scope)
     if options.debug is not None:
         scope.debug = options.debug
-    scope.bare = scope.trace is None and not scope.debug
-    request.watched = scope.trace is not None
+        scope.bare = not options.debug
+    trace = trace_of(scope)
+    if trace is not None:
+        scope.trace, scope.bare, request.watched = trace, False, True
     return scope
 
 

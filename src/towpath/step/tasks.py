@@ -64,6 +64,8 @@ class Task:
     failed_at = 0.0
     jitter = 0.0
     done = False
+    recorded = False
+    """Whether what it wrote is stored already, with what others wrote."""
     halted = False
     handled = False
     cached = False

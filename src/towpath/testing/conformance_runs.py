@@ -44,7 +44,7 @@ class RunChecks:
         config = saver.run(job)
         assert newest(saver) == {"a": [{"x": 1}]}
         written = [{"x": 1}]
-        writes = saver.saver.stage_writes(config, [("a", written)], "task")
+        writes = saver.saver.stage_writes(config, [("task", "", [("a", written)])])
         written[0]["x"] = 2
         saver.run(writes)
         found = saver.get_tuple(config)
@@ -127,7 +127,9 @@ class RunChecks:
         saver.begin_run(at(), two)
         late: list[Callable[[], Any]] = [
             lambda: saver.saver.stage_commit(config, *step({"a": 2}, 2), lease=one),
-            lambda: saver.saver.stage_writes(config, [("a", 2)], "task", lease=one),
+            lambda: saver.saver.stage_writes(
+                config, [("task", "", [("a", 2)])], lease=one
+            ),
         ]
         for stage in late:
             raises(LeaseLostError, lambda stage=stage: saver.run(stage()))  # type: ignore[misc]

@@ -38,6 +38,7 @@ from towpath.kernel.commands import (
     Program,
     Record,
     Wait,
+    overheard,
 )
 from towpath.kernel.request import Chunk
 from towpath.kernel.run import Outcome
@@ -109,22 +110,16 @@ class Watch:
     def over(self, driver: Any, program: Program[Any]) -> Program[Any]:
         """Hand a program's commands on, until the process dies."""
         calls: list[Child] = []
+        told = one_by_one(program)
+
+        def after(command: Any, reply: Any) -> None:
+            self.after(command, reply)
+            calls.extend(called(command, reply))
+
         try:
-            command = next(program)
-            while True:
-                self.before(command)
-                try:
-                    reply = yield command
-                except BaseException as error:
-                    command = program.throw(error)
-                else:
-                    self.after(command, reply)
-                    calls.extend(called(command, reply))
-                    command = program.send(reply)
-        except StopIteration as stop:
-            return stop.value
+            return (yield from overheard(told, self.before, after))
         except Crash:
-            bury(program)
+            bury(told)
             driver.end()
             for child in calls:
                 forget(child)
@@ -177,6 +172,30 @@ def called(command: Any, reply: Any) -> Iterator[Child]:
     """The tasks that running ones have called, as the program is told."""
     if isinstance(command, Launch | Wait) and reply:
         yield from (event.child for event in reply if isinstance(event, Called))
+
+
+def one_by_one(program: Program[Any]) -> Program[Any]:
+    """The same program, to which tasks come back one by one.
+
+    What ends together would be stored together, and no process could die in between.
+    """
+    early: list[Any] = []
+    try:
+        command = next(program)
+        while True:
+            known = early and isinstance(command, Wait)
+            try:
+                reply = () if known else (yield command)
+            except BaseException as error:
+                command = program.throw(error)
+            else:
+                if isinstance(command, Launch | Wait):
+                    early += reply
+                    reply = tuple(early[:1])
+                    del early[:1]
+                command = program.send(reply)
+    except StopIteration as stop:
+        return stop.value
 
 
 def bury(program: Program[Any]) -> None:

@@ -14,12 +14,13 @@ from typing import Final
 from towpath.checkpoint.base.lease import is_dead
 from towpath.checkpoint.programs import (
     CELL_BITS,
-    NO_CELL,
+    Needs,
     Program,
     Query,
     Row,
-    unpack_counts,
+    needed,
 )
+from towpath.checkpoint.sealing import PLAIN
 from towpath.checkpoint.sql import SqlSaver
 
 TABLES: Final = ("spaces", "checkpoints", "cells", "writes", "leases")
@@ -37,16 +38,17 @@ def strays(saver: SqlSaver) -> list[str]:
 def row_counts(saver: SqlSaver) -> dict[str, int]:
     """Count the rows of each table."""
     found = saver._read(_all)  # noqa: SLF001
-    return {table: len(rows) for table, rows in found.items()}
+    return {table: len(found[table]) for table in TABLES}
 
 
 _Rows = dict[str, list[Row]]
+_NEEDED: Final = "needed"
 
 
 def _all() -> Program[_Rows]:
     columns = {
         "spaces": "id, thread",
-        "checkpoints": "space, id, parent, cells",
+        "checkpoints": "space, id, parent, cells, meta_tag, writes",
         "cells": "id, base",
         "writes": "space, checkpoint, task",
         "leases": "thread, owner",
@@ -54,17 +56,23 @@ def _all() -> Program[_Rows]:
     found: _Rows = {}
     for table in TABLES:
         found[table] = yield from Query(f"SELECT {columns[table]} FROM towpath_{table}")  # noqa: S608
+    found[_NEEDED] = []
+    for space, _ in found["spaces"]:
+        rows = [row for row in found["checkpoints"] if row[0] == space]
+        needs = [Needs.of(PLAIN, (at, *rest)) for _, at, _, *rest in rows]
+        for count in (yield from needed(space, PLAIN, needs)):
+            found[_NEEDED].append(((space << CELL_BITS) | count,))
     return found
 
 
 def _told(found: _Rows) -> Iterator[str]:
     spaces = {space for space, _ in found["spaces"]}
     threads = {thread for _, thread in found["spaces"]}
-    stored = {(space, at) for space, at, _, _ in found["checkpoints"]}
+    stored = {(space, at) for space, at, *_ in found["checkpoints"]}
     used = {space for space, _ in stored}
     for space in sorted(spaces - used):
         yield f"space {space} has no checkpoint"
-    for space, at, parent, _ in found["checkpoints"]:
+    for space, at, parent, *_ in found["checkpoints"]:
         if space not in spaces:
             yield f"checkpoint {at} is in no space"
         if parent is not None and (space, parent) not in stored:
@@ -82,16 +90,12 @@ def _told(found: _Rows) -> Iterator[str]:
 
 def _told_of_cells(found: _Rows) -> Iterator[str]:
     bases: dict[int, int | None] = dict(found["cells"])
-    needed: set[int] = set()
-    for space, _, _, cells in found["checkpoints"]:
-        for counts in unpack_counts(cells):
-            numbers = (count for count in counts.values() if count != NO_CELL)
-            needed.update((space << CELL_BITS) | count for count in numbers)
+    missed = {number for (number,) in found[_NEEDED]}
     reached: set[int] = set()
-    while needed:
-        reached |= needed
-        steps = [(n, bases.get(n)) for n in needed]
-        needed = {n - base for n, base in steps if base} - reached
+    while missed:
+        reached |= missed
+        steps = [(n, bases.get(n)) for n in missed]
+        missed = {n - base for n, base in steps if base} - reached
     for number in sorted(reached - bases.keys()):
         yield f"cell {number} is missing"
     for number in sorted(bases.keys() - reached):

@@ -64,6 +64,7 @@ from towpath.kernel.commands import (
 )
 from towpath.kernel.request import Chunk
 from towpath.pregel.finish import result
+from towpath.pregel.ports import unobserved
 from towpath.pregel.runs import Options, Run, connect, prepare_run
 from towpath.step.children import Child
 from towpath.step.tasks import Task
@@ -533,11 +534,12 @@ def simulate(
     listens = "stream_mode" in options
     chosen = Options(**{"stream_mode": "values", **options})
     try:
-        made = prepare_run(graph, input, config, chosen, streams=listens)
-        made.scope.drivers = Drivers(simulation)
-        driver = SimulatedDriver(made.scope, simulation)
-        connect(made, driver.emit)
-        play(driver, made, trace, until)
+        with unobserved():
+            made = prepare_run(graph, input, config, chosen, streams=listens)
+            made.scope.drivers = Drivers(simulation)
+            driver = SimulatedDriver(made.scope, simulation)
+            connect(made, driver.emit)
+            play(driver, made, trace, until)
     except Crash:
         pass
     except BaseException as error:

@@ -197,10 +197,10 @@ class Journal:
             self.orphans.append((type(command).__name__, place))
         if isinstance(command, Persist):
             self.stored.add((*place[:2], command.checkpoint["id"]))
-            results = [(task, writes) for task, _, writes in command.writes]
+            results = command.writes
         else:
-            results = [(command.task_id, command.writes)]
-        for task, writes in results:
+            results = command.tasks
+        for task, _, writes in results:
             if task != NULL_TASK_ID and is_done(writes):
                 self.saved.add(task)
 

@@ -12,6 +12,7 @@ from psycopg.conninfo import make_conninfo  # noqa: E402
 from psycopg_pool import ConnectionPool  # noqa: E402
 
 from towpath.checkpoint.postgres import PostgresSaver  # noqa: E402
+from towpath.constants import INTERRUPT  # noqa: E402
 from towpath.errors import PersistenceError  # noqa: E402
 from towpath.testing.conformance_saver import (  # noqa: E402
     Blocking,
@@ -121,9 +122,9 @@ def test_a_program_that_fails_leaves_nothing_behind(postgres, admin):
             " FOR EACH ROW EXECUTE FUNCTION burn()"
         )
         branch = Branch(Blocking(saver), at())
-        parent = branch.put({"a": 1})
+        parent = branch.put({"a": "a" * 40})
         with pytest.raises(PersistenceError, match="disk on fire"):
-            branch.put({"a": 2}, writes=[("task", "", [("x", 1)])])
+            branch.put({"a": "b" * 40}, writes=[("task", "", [(INTERRUPT, 1)])])
         assert id_of(parent) == id_of(saver.get_tuple(at()).config)
         assert (1,) == admin.execute("SELECT count(*) FROM towpath_cells").fetchone()
 

@@ -93,22 +93,24 @@ def test_one_that_the_caller_opened_is_not_and_the_error_says_so(
 def test_a_commit_that_did_not_arrive_is_done_again(postgres, face, what):
     with Wire(postgres) as wire, opened(wire.dsn, face, prepare=False) as saver:
         branch = Branch(saver, at())
-        branch.put({"a": 1})
+        branch.put({"a": "a" * 40})
         wire.before = what
-        config = branch.put({"a": 2}, writes=[("task", "", [("x", 1)])])
+        config = branch.put({"a": "b" * 40}, writes=[("task", "", [("x", 1)])])
         assert 1 == wire.cuts
-        assert {"a": 2} == values(saver.get_tuple(config))
+        assert {"a": "b" * 40} == values(saver.get_tuple(config))
         assert 2 == len(saver.list(at()))
 
 
 def test_a_commit_that_arrived_is_not_done_again(postgres, face):
     with Wire(postgres) as wire, opened(wire.dsn, face) as saver:
         branch = Branch(saver, at())
-        branch.put({"a": 1})
+        branch.put({"a": "a" * 40})
         wire.after = commits
-        branch.put({"a": 2})
+        branch.put({"a": "b" * 40})
         assert 1 == wire.cuts
-        assert [{"a": 2}, {"a": 1}] == [values(found) for found in saver.list(at())]
+        assert [{"a": "b" * 40}, {"a": "a" * 40}] == [
+            values(found) for found in saver.list(at())
+        ]
         with psycopg.connect(postgres) as connection:
             cells = "SELECT count(*) FROM towpath_cells"
             assert (2,) == connection.execute(cells).fetchone(), "stored once"
@@ -139,13 +141,13 @@ def test_writes_whose_arrival_nobody_knows_are_stored_once(postgres, face):
 def test_a_failure_that_stays_is_told_after_some_attempts(postgres):
     with Wire(postgres) as wire, PostgresSaver(wire.dsn, prepare=False) as saver:
         branch = Branch(Blocking(saver), at())
-        branch.put({"a": 1})
+        branch.put({"a": "a" * 40})
         wire.before, wire.always = inserts, True
         with pytest.raises(PersistenceError, match="Postgres"):
-            branch.put({"a": 2})
+            branch.put({"a": "b" * 40})
         wire.before = None
         assert 3 < wire.cuts < 20
-        assert {"a": 1} == values(saver.get_tuple(at()))
+        assert {"a": "a" * 40} == values(saver.get_tuple(at()))
 
 
 # The server

@@ -25,8 +25,9 @@ class Affected:
     """How much a call removed or copied; with `dry_run`, how much it would have.
 
     `threads` are those of which something was, `cells` the stored values (one
-    serves every checkpoint whose channel has it), `bytes` the size of all that as
-    it is stored, without what the database needs beside it.
+    serves every checkpoint whose channel has it; those of a few bytes are kept with
+    the checkpoint instead), `bytes` the size of all that as it is stored, without
+    what the database needs beside it.
     """
 
     threads: int = 0

@@ -67,6 +67,15 @@ class Added(tuple[Any, ...]):
     __slots__ = ()
 
 
+class Exact(dict[str, Any]):
+    """New versions that are all in which a checkpoint differs from its parent.
+
+    A saver need not compare them with what it has of the parent.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a saver can do beyond the peer's contract."""
@@ -272,13 +281,14 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
     def stage_writes(
         self,
         config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
+        writes: Sequence[TaskWrites],
         *,
         lease: Lease | None = None,
     ) -> Staged[None]:
-        """Encode what `put_writes` stores, for savers that declare `staged`."""
+        """Encode what `put_writes` stores, of one task or of several at once.
+
+        For savers that declare `staged`: all of it is stored, or nothing.
+        """
         raise NotImplementedError
 
     # Threads over time: the peer's verbs. Savers that declare `retention` have more

@@ -1,0 +1,154 @@
+"""Tasks that end at the same time are stored at the same time, and none is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from collections import Counter
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from towpath import START, StateGraph
+from towpath.checkpoint.memory import InMemorySaver
+from towpath.checkpoint.sqlite import SqliteSaver
+from towpath.errors import SerializationError
+from towpath.types import RetryPolicy
+
+THREAD = {"configurable": {"thread_id": "together"}}
+NAMES = ("a", "b", "c", "d")
+
+
+class State(TypedDict):
+    log: Annotated[list, operator.add]
+
+
+class Noting(InMemorySaver):
+    """Notes how many tasks each storage call carries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[int] = []
+        self.commits: list[int] = []
+        self.recorded = asyncio.Event()
+
+    def stage_writes(self, config: Any, writes: Any, **options: Any) -> Any:
+        self.records.append(len(writes))
+        self.recorded.set()
+        return super().stage_writes(config, writes, **options)
+
+    def stage_commit(
+        self, config: Any, checkpoint: Any, metadata: Any, versions: Any,
+        writes: Any = (), **options: Any,
+    ) -> Any:  # fmt: skip
+        self.commits.append(len(writes))
+        return super().stage_commit(
+            config, checkpoint, metadata, versions, writes, **options
+        )
+
+
+def meeting(**nodes: Any) -> Any:
+    """A graph of nodes that are all told to go on in the same turn of the loop."""
+    barrier = asyncio.Barrier(len(nodes))
+    builder = StateGraph(State)
+    for name, function in nodes.items():
+
+        async def node(state: State, function: Any = function) -> State:
+            if barrier.n_waiting or not barrier.broken:
+                await barrier.wait()
+            return await function(state)
+
+        builder.add_node(name, node)
+        builder.add_edge(START, name)
+    return builder
+
+
+def says(name: str, calls: Counter[str]) -> Any:
+    async def node(state: State) -> Any:
+        calls[name] += 1
+        return {"log": [name]}
+
+    return node
+
+
+async def test_tasks_that_end_the_step_together_go_with_its_commit():
+    saver, calls = Noting(), Counter()
+    builder = meeting(**{name: says(name, calls) for name in NAMES})
+    graph = builder.compile(checkpointer=saver)
+    found = await graph.ainvoke({"log": []}, THREAD, durability="sync")
+    assert found["log"] == list(NAMES)
+    assert saver.records == []
+    assert max(saver.commits) == len(NAMES)
+
+
+async def test_tasks_that_end_before_another_are_one_transaction():
+    saver, calls = Noting(), Counter()
+
+    async def last(state: State) -> Any:
+        await saver.recorded.wait()
+        return {"log": ["last"]}
+
+    nodes = {name: says(name, calls) for name in NAMES}
+    graph = meeting(**nodes, last=last).compile(checkpointer=saver)
+    found = await graph.ainvoke({"log": []}, THREAD, durability="sync")
+    assert found["log"] == [*NAMES, "last"]
+    assert saver.records == [len(NAMES)]
+    assert max(saver.commits) == 1
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["commit", "record"])
+@pytest.mark.parametrize("durability", ["sync", "async"])
+async def test_what_cannot_be_stored_takes_none_of_the_others_along(
+    waits, durability, tmp_path
+):
+    calls: Counter[str] = Counter()
+    good = False
+    begun = asyncio.Event()
+
+    async def bad(state: State) -> Any:
+        calls["bad"] += 1
+        return {"log": ["good" if good else object()]}
+
+    async def late(state: State) -> Any:
+        if not good:
+            await begun.wait()  # for ever: the run ends before
+        return {"log": ["late"]}
+
+    nodes = {name: says(name, calls) for name in NAMES[:2]}
+    nodes["bad"] = bad
+    nodes["z"] = says("z", calls)
+    if waits:
+        nodes["late"] = late
+    with SqliteSaver.from_conn_string(str(tmp_path / "t.db")) as saver:
+        graph = meeting(**nodes).compile(checkpointer=saver)
+        with pytest.raises(SerializationError, match="log"):
+            await graph.ainvoke({"log": []}, THREAD, durability=durability)
+        good = True
+        builder = StateGraph(State)
+        for name, node in nodes.items():
+            builder.add_node(name, node)
+            builder.add_edge(START, name)
+        again = builder.compile(checkpointer=saver)
+        found = await again.ainvoke(None, THREAD)
+    assert found["log"] == ["a", "b", "good", *(["late"] if waits else []), "z"]
+    assert calls == {"a": 1, "b": 1, "z": 1, "bad": 2}
+
+
+async def test_a_task_that_is_tried_again_beside_others_is_folded_in_its_place():
+    saver, calls = Noting(), Counter()
+
+    async def shaky(state: State) -> Any:
+        calls["shaky"] += 1
+        if calls["shaky"] == 1:
+            raise ConnectionError
+        return {"log": ["shaky"]}
+
+    builder = meeting(a=says("a", calls), b=says("b", calls))
+    builder.add_node(
+        "shaky", shaky, retry_policy=RetryPolicy(initial_interval=0, jitter=False)
+    )
+    builder.add_edge(START, "shaky")
+    graph = builder.compile(checkpointer=saver)
+    found = await graph.ainvoke({"log": []}, THREAD, durability="sync")
+    assert found["log"] == ["a", "b", "shaky"]
+    assert calls == {"a": 1, "b": 1, "shaky": 2}
