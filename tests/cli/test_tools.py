@@ -80,7 +80,7 @@ def test_doctor_finds_a_damaged_database(towpath):
             "DELETE FROM towpath_migrations",
             "schema",
             "warning",
-            "1 migrations are pending",
+            "2 migrations are pending",
         ),
         (
             "INSERT INTO towpath_migrations VALUES (99)",

@@ -49,6 +49,8 @@ EXTRAS: Final = {
     "ray": ("ray",),
     "otel": ("opentelemetry",),
 }
+DISTRIBUTIONS: Final = {"opentelemetry": "opentelemetry-api"}
+"""Of modules that are not called as what they come in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,8 @@ def extras() -> Iterator[Finding]:
 def version_of(module: str) -> str:
     """Return the version of a module's distribution."""
     try:
-        return importlib.metadata.version(module.replace("_", "-"))
+        name = DISTRIBUTIONS.get(module, module.replace("_", "-"))
+        return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return "of unknown version"
 
