@@ -27,7 +27,7 @@ from towpath.constants import (
 )
 from towpath.context import RunnableConfig
 from towpath.errors import GraphInterrupt, NoCheckpointerError
-from towpath.kernel.request import Request
+from towpath.kernel.request import NOTHING_EARLY, Request
 from towpath.plan import NOTHING, NodeSpec, Plan, Scratchpad
 from towpath.plan.arguments import spread
 from towpath.policies import RetryPolicy
@@ -174,7 +174,8 @@ class TaskContext:
         if index < len(task.answers):
             return check_answer(response_schema, task.answers[index])
         own = question_of(task, index)
-        answer = req.answers[own] if own in req.answers else next(req.early, MISSING)
+        early = NOTHING_EARLY if isinstance(task, Child) else req.early
+        answer = req.answers[own] if own in req.answers else next(early, MISSING)
         if answer is MISSING:
             raise self.asked(Interrupt(value, own), response_schema)
         checked = check_answer(response_schema, answer)
