@@ -58,8 +58,12 @@ class Ambient(Protocol):
         function: Callable[..., Any],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
+        retry: Any = (),
     ) -> Any:
-        """Call a function whose result is recorded at once; return that."""
+        """Call a function whose result is recorded at once; return that.
+
+        `retry` has the retry policies of the call.
+        """
 
     @property
     def idempotency_key(self) -> str:
@@ -80,6 +84,9 @@ class Ambient(Protocol):
     @property
     def writer(self) -> Any:
         """A callable that sends its argument to the `custom` stream."""
+
+    def tell_message(self, part: Any) -> None:
+        """Send a part of a message to listeners of the `messages` stream."""
 
 
 current: ContextVar[Ambient | None] = ContextVar("towpath_task", default=None)

@@ -108,6 +108,14 @@ class InvalidGraphError(TowpathError, ValueError):
     code = "TP-101"
 
 
+class NotAGraphPartError(InvalidGraphError, TypeError):
+    """Something of the wrong kind was given for a part of the graph."""
+
+
+class NoActionError(InvalidGraphError, RuntimeError):
+    """A node was added by its name alone."""
+
+
 class InvalidReducerError(InvalidGraphError):
     """A field's reducer does not take exactly two values."""
 
@@ -207,10 +215,22 @@ class UnknownNodeError(InvalidUpdateError):
     code = "TP-206"
 
 
+class NoDestinationError(UnknownNodeError, ValueError):
+    """A branch answered what can be no destination: None, or the start."""
+
+
+class UnmappedAnswerError(UnknownNodeError, KeyError):
+    """A branch answered what its path map does not hold."""
+
+
 class AmbiguousUpdateError(InvalidUpdateError):
     """`update_state` cannot tell which node the update comes from."""
 
     code = "TP-207"
+
+
+class NoUpdatesError(InvalidUpdateError, ValueError):
+    """No update was given to `bulk_update_state`, or none for one of its steps."""
 
 
 class MutatedStateError(InvalidUpdateError):
@@ -498,6 +518,14 @@ class NoCheckpointerError(TowpathError, ValueError):
     hint = "compile the graph with one: builder.compile(checkpointer=...)"
 
 
+class NoThreadError(NoCheckpointerError, KeyError):
+    """The config names no thread whose state could be looked at or edited."""
+
+
+class UnsavedResumeError(NoCheckpointerError, RuntimeError):
+    """An answer was given to a graph that keeps no questions."""
+
+
 class UnknownNamespaceError(TowpathError, ValueError):
     """A checkpoint namespace fits no subgraph of the graph."""
 
@@ -525,7 +553,29 @@ class InvalidPolicyError(TowpathError, ValueError):
     code = "TP-605"
 
 
+class NotAPolicyError(InvalidPolicyError, TypeError):
+    """Something of the wrong kind was given for a policy, or in one."""
+
+
 class InvalidCheckpointerError(TowpathError, TypeError):
     """What was given as a checkpointer is none."""
 
     code = "TP-606"
+
+
+class InvalidStoreError(TowpathError, TypeError):
+    """What was given as a store is none."""
+
+    code = "TP-608"
+
+
+class InvalidCacheError(TowpathError, TypeError):
+    """What was given as a cache is none."""
+
+    code = "TP-609"
+
+
+class InvalidTransformerError(TowpathError, TypeError):
+    """What was given as a transformer of a run's stream cannot make one."""
+
+    code = "TP-614"

@@ -6,12 +6,14 @@ A node gets it as a parameter annotated `Runtime[Context]`, or by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack, runtime_checkable
 
 from towpath.context import ambient
 from towpath.errors import TowpathError
+from towpath.given import retry_policies
+from towpath.policies import RetryPolicy
 
 __all__ = (
     "BaseUser",
@@ -163,7 +165,13 @@ class Runtime(Generic[ContextT]):
     """The handle by which the run can be asked to stop."""
 
     def step(
-        self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+        self,
+        name: str,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        **kwargs: Any,
     ) -> Any:
         """Call a function and return its result, which is recorded at once.
 
@@ -174,16 +182,19 @@ class Runtime(Generic[ContextT]):
         the function is only called.
 
         What crashes while it runs is run again: `idempotency_key` tells whoever it
-        talks to that it is the same. (Steps of this kind are those of DBOS and
+        talks to that it is the same. One that fails is tried again as `retry_policy`
+        says, before the node hears of it. (Steps of this kind are those of DBOS and
         Restate.)
 
         Raises:
             OutsideNodeError: no node is running here (TP-604).
             AsyncTaskError: the function is async, and the run blocking (TP-603).
+            InvalidPolicyError: the retry policy is none (TP-605).
             TypeError: the name is no text.
             Exception: what the function raised.
         """
-        return ambient("runtime.step").step(name, function, args, kwargs)
+        policies = retry_policies(retry_policy) or ()
+        return ambient("runtime.step").step(name, function, args, kwargs, policies)
 
     @property
     def idempotency_key(self) -> str:

@@ -91,6 +91,11 @@ class Semantics:
     something else, waiting work has no place, its version is not known. The
     peer goes on, and reads what it cannot use or runs nothing."""
 
+    bare_checkpoints: bool = False
+    """Checkpoints hold what the peer's hold, and only of a graph with a version which
+    graph made the thread. Programs compare whole checkpoints; what this loses is
+    that a changed graph is noticed."""
+
     subgraph_updates: Literal["written", "whole"] = "written"
     """What a subgraph that is a node gives to a key with a reducer: what its
     nodes wrote to the key. The peer gives its whole value; what the subgraph was
@@ -103,6 +108,10 @@ class Semantics:
     inner_modes: tuple[str, ...] = ()
     """Stream modes whose chunks leave subgraphs without `subgraphs=True`. The
     peer once let tokens and custom chunks out; today it keeps all of them in."""
+
+    debug_prints: tuple[str, ...] = ()
+    """Stream modes that are printed under `debug=True`, beside what it checks. The
+    peer checks nothing, and prints updates and values."""
 
     def stores(self, key: str, value: object) -> bool:
         """Tell whether an entry of `configurable` enters the metadata."""
@@ -141,8 +150,10 @@ LANGGRAPH: Final = Semantics(
     unplaced_savers="ignore",
     store_metadata="configurable",
     changed_graphs="warn",
+    bare_checkpoints=True,
     subgraph_updates="whole",
     shared_limit=False,
+    debug_prints=("updates", "values"),
 )
 """The default under the drop-in import."""
 

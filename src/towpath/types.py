@@ -28,7 +28,11 @@ from weakref import WeakKeyDictionary
 
 from towpath.constants import MISSING, ROOT
 from towpath.context import RunnableConfig, ambient
-from towpath.errors import InvalidCheckpointerError, InvalidPolicyError
+from towpath.errors import (
+    InvalidCheckpointerError,
+    InvalidPolicyError,
+    NotAPolicyError,
+)
 from towpath.interrupts import Interrupt
 from towpath.parts import (
     CheckpointPayload,
@@ -394,7 +398,7 @@ def _seconds(name: str, value: float | timedelta | None) -> float | None:
             value.total_seconds() if isinstance(value, timedelta) else float(value)
         )
     except (TypeError, ValueError) as error:
-        raise InvalidPolicyError(f"{name} is no number: {value!r}") from error
+        raise NotAPolicyError(f"{name} is no number: {value!r}") from error
     if seconds <= 0:
         raise InvalidPolicyError(f"{name} must be greater than 0")
     return seconds

@@ -7,6 +7,11 @@ silence and the `LANGGRAPH` preset keeps, but says.
 
 from __future__ import annotations
 
+import sys
+import warnings
+from pathlib import Path
+from typing import Final
+
 __all__ = (
     "CacheWarning",
     "LangGraphDeprecatedSinceV05",
@@ -14,7 +19,30 @@ __all__ = (
     "LangGraphDeprecatedSinceV11",
     "LangGraphDeprecationWarning",
     "TowpathWarning",
+    "warn_user",
 )
+
+STDLIB: Final = Path(warnings.__file__).parent
+INNER: Final = (
+    str(Path(__file__).parent),
+    *(str(STDLIB / name) for name in ("asyncio", "concurrent", "threading", "context")),
+)
+"""Where the files begin whose lines are nobody's who could change something: this
+package's, and what runs its tasks."""
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that led here, however deep this is.
+
+    In a thread of a driver's there is none above: the warning is then the driver's.
+    """
+    frame = sys._getframe(1)  # noqa: SLF001 - the only way up
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(INNER):
+        frame = frame.f_back
+    known = frame.f_globals.setdefault("__warningregistry__", {})
+    module = frame.f_globals.get("__name__", "<unknown>")
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    warnings.warn_explicit(message, category, file, line, module, known)
 
 
 class TowpathWarning(UserWarning):

@@ -17,6 +17,7 @@ from towpath.chat import (
     collect,
     for_client,
     open_calls,
+    push_chunk,
     remove,
     remove_all,
     tool_results,
@@ -293,6 +294,43 @@ async def test_async_chunks_and_plain_texts_do_too():
     shown = [c async for c in graph.astream({"messages": "go"}, stream_mode="custom")]
     assert ["a", "b"] == [each["delta"]["content"] for each in shown]
     assert "ab" == (await graph.ainvoke({"messages": "go"}))["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("subgraphs", [False, True])
+def test_chunks_are_parts_of_messages(subgraphs):
+    def node(state):
+        push_chunk("by ", id="m")
+        push_chunk({"content": "hand", "extra": 1}, id="m")
+        return {"messages": [*collect_all("a", "b"), said("by hand", id="m")]}
+
+    def collect_all(*texts):
+        return [collect(texts)]
+
+    def said(text, **more):
+        return {"role": "assistant", "content": text, **more}
+
+    inner = talking(node=node)
+    graph = talking(node=inner) if subgraphs else inner
+    chunks = list(
+        graph.stream({"messages": "?"}, stream_mode="messages", subgraphs=subgraphs)
+    )
+    pairs = [chunk[1] if subgraphs else chunk for chunk in chunks]
+    parts = [part for part, _ in pairs]
+    assert ["by ", "hand", "a", "b"] == [part["content"] for part in parts]
+    assert {"assistant"} == {part["role"] for part in parts}
+    assert ["m", "m"] == [part["id"] for part in parts[:2]]
+    assert 1 == parts[1]["extra"]
+    assert parts[2]["id"] == parts[3]["id"] != "m"
+    assert {"talk"} == {about["langgraph_node"] for _, about in pairs}
+    if not subgraphs:
+        assert graph.invoke({"messages": "?"})["messages"][-1]["id"] == "m"
+
+
+def test_parts_of_messages_are_no_events():
+    graph = talking(node=lambda state: {"messages": collect(["a", "b"])})
+    run = graph.stream_events({"messages": "?"}, version="v3")
+    assert "ab" == run.output["messages"][-1]["content"]
+    assert "messages" not in {event["method"] for event in run}
 
 
 def test_collecting_is_for_nodes():

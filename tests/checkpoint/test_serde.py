@@ -34,6 +34,7 @@ import pytest
 
 from towpath.checkpoint.serde import RecordedError, register, register_schema
 from towpath.checkpoint.serde.codec import DEPTH_MAX, Codec
+from towpath.checkpoint.serde.event_hooks import register_serde_event_listener
 from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
 from towpath.checkpoint.serde.registry import Registry
 from towpath.checkpoint.serde.types import _DeltaSnapshot
@@ -727,6 +728,25 @@ def test_bytes_of_a_class_that_is_not_registered_are_refused():
     with pytest.raises(DeserializationError, match="not registered") as caught:
         serde.loads_typed(("tp1", data))
     assert "register" in caught.value.hint
+
+
+def test_who_listens_hears_of_a_refused_class(caplog):
+    def fails(_):
+        raise ValueError("a listener's own")
+
+    heard = []
+    data = Codec(Registry(), learn=True).encode([Undeclared(3)])
+    ends = [register_serde_event_listener(each) for each in (fails, heard.append)]
+    for end in ends:
+        with pytest.raises(DeserializationError):
+            serde.loads_typed(("tp1", data))
+        end()
+        end()
+    with pytest.raises(DeserializationError):
+        serde.loads_typed(("tp1", data))
+    told = {"kind": "blocked", "module": __name__, "name": "Undeclared"}
+    assert [told, told] == heard
+    assert "Serde listener failed" in caplog.text
 
 
 def test_a_learning_codec_takes_plain_classes_as_they_come():

@@ -41,6 +41,12 @@ def ask(question, schema=None):
     return node
 
 
+def picky(state):
+    if (answer := interrupt("which?")) == "bad":
+        raise ValueError("that one is bad")
+    return {"seen": [answer]}
+
+
 def even(value):
     if value % 2:
         raise ValueError("odd numbers bring bad luck")
@@ -80,6 +86,7 @@ joining.add_conditional_edges(START, lambda state: [Send("part", {})] * 3, ["par
 joining.add_edge("part", "left").add_edge("part", "right")
 joining.add_edge(["left", "right"], "end")
 strict = chain(("ask", ask("how many?", Annotated[int, Checked(even)])))
+failing_after = chain(("ask", picky))
 compiled = straight.compile()
 pausing = straight.compile(interrupt_before=["later"])
 remembering = straight.compile(checkpointer=InMemorySaver())

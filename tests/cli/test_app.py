@@ -502,3 +502,16 @@ def test_an_encrypted_database_needs_its_key(towpath, monkeypatch):
     refused = towpath("threads")
     assert 1 == refused.exit_code
     assert "TOWPATH_AES_KEY" in refused.stderr
+
+
+def test_who_gave_an_answer_with_which_a_node_failed_is_told_both_ways_on(towpath):
+    towpath.run("failing_after", {}, "t")
+    for words in (("--answer", '"bad"'), (), ("--answer", '"good"')):
+        failed = towpath.resume("failing_after", "t", *words)
+        assert 1 == failed.exit_code
+        assert "try again with it: " in failed.stderr
+    command = failed.stderr.partition("be asked anew: ")[2].split()
+    asked = towpath(*command[command.index("replay") :])
+    assert 3 == asked.exit_code, asked.stderr
+    done = towpath.resume("failing_after", "t", "--answer", '"good"')
+    assert ["good"] == json.loads(done.stdout)["seen"]

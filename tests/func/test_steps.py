@@ -293,3 +293,98 @@ def test_name_that_is_no_text_is_refused_before_anything_waits(
 def test_name_of_a_task_is_text() -> None:
     with pytest.raises(TypeError, match="name of a task must be a str, not int"):
         task(name=1)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver()])
+def test_step_is_tried_again_by_its_own_policy(invoke: Any, saver: Any) -> None:
+    ran: list[str] = []
+
+    def flaky() -> str:
+        ran.append(get_runtime().idempotency_key)
+        if len(ran) < 3:
+            raise ValueError(len(ran))
+        return "ok"
+
+    def node(_: Any, runtime: Runtime) -> Any:
+        ran.clear()
+        return {"found": runtime.step("call", flaky, retry_policy=AT_ONCE)}
+
+    thread = {"configurable": {"thread_id": "own policy"}}
+    assert {"found": "ok"} == invoke(graph_of(node, saver), {}, thread)
+    assert 3 == len(ran)
+    assert 1 == len(set(ran))
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver()])
+def test_async_step_is_tried_again_by_its_own_policy(saver: Any) -> None:
+    ran: list[int] = []
+
+    async def flaky(limit: int) -> int:
+        ran.append(1)
+        if len(ran) < limit:
+            raise ValueError
+        return len(ran)
+
+    async def node(_: Any, runtime: Runtime) -> Any:
+        return {"found": await runtime.step("call", flaky, 2, retry_policy=[AT_ONCE])}
+
+    thread = {"configurable": {"thread_id": "async policy"}}
+    found = asyncio.run(graph_of(node, saver).ainvoke({}, thread))
+    assert {"found": 2} == found
+
+
+def test_step_that_fails_every_time_fails_its_node(invoke: Any) -> None:
+    ran: list[int] = []
+
+    def broken() -> None:
+        ran.append(1)
+        raise ValueError("broken")
+
+    def node(_: Any, runtime: Runtime) -> Any:
+        with pytest.raises(ValueError, match="broken"):
+            runtime.step("call", broken, retry_policy=AT_ONCE)
+        with pytest.raises(KeyError):
+            runtime.step("other", {}.__getitem__, 1, retry_policy=AT_ONCE)
+        return {"found": len(ran)}
+
+    found = invoke(graph_of(node, InMemorySaver()), {}, THREAD)
+    assert {"found": AT_ONCE.max_attempts} == found
+
+
+def test_step_waits_between_its_attempts_beside_others(invoke: Any) -> None:
+    """The waits of two nodes' steps are one another's, and not added up."""
+    waits = RetryPolicy(initial_interval=0.05, jitter=False, retry_on=ValueError)
+
+    def node_of(name: str) -> Callable[..., Any]:
+        ran: list[int] = []
+
+        def flaky() -> int:
+            ran.append(1)
+            if len(ran) < 2:
+                raise ValueError
+            return len(ran)
+
+        def node(_: Any, runtime: Runtime) -> Any:
+            return {name: runtime.step("call", flaky, retry_policy=waits)}
+
+        return node
+
+    class Both(TypedDict, total=False):
+        a: int
+        b: int
+
+    builder = StateGraph(Both)
+    for name in ("a", "b"):
+        builder.add_node(name + "_node", node_of(name))
+        builder.add_edge(START, name + "_node")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    assert {"a": 2, "b": 2} == invoke(graph, {}, THREAD)
+
+
+def test_step_with_a_policy_that_is_none_is_refused(invoke: Any) -> None:
+    def node(_: Any, runtime: Runtime) -> Any:
+        with pytest.raises(TypeError, match="TP-605"):
+            runtime.step("call", int, retry_policy=3)  # type: ignore[arg-type]
+        return {"found": "refused"}
+
+    assert {"found": "refused"} == invoke(graph_of(node), {})

@@ -870,7 +870,7 @@ def test_retried_caller_waits_for_what_still_runs_and_does_not_repeat_it() -> No
             await asyncio.shield(asyncio.Event().wait())
         return await future
 
-    node = flow.nodes["flow"]
+    node = flow.plan_of_graph.nodes["flow"]
     node.timeout = TimeoutPolicy(run_timeout=0.01)
     node.retry = (AT_ONCE._replace(retry_on=NodeTimeoutError, max_attempts=9),)
 
@@ -878,3 +878,18 @@ def test_retried_caller_waits_for_what_still_runs_and_does_not_repeat_it() -> No
         return await flow.ainvoke(0)
 
     assert "slow" == asyncio.run(main())
+
+
+def test_an_unfinished_future_says_that_it_is_to_be_awaited() -> None:
+    @task
+    async def slow() -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    @entrypoint()
+    async def flow(_: int) -> int:
+        return slow().result()
+
+    with pytest.raises(asyncio.InvalidStateError) as caught:
+        asyncio.run(flow.ainvoke(1))
+    assert any("`await future`" in note for note in caught.value.__notes__)

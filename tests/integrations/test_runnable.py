@@ -284,6 +284,18 @@ print(chain.invoke("ho")["text"])
     assert "ho!" == printed_apart(program).strip()
 
 
+def test_a_graph_is_a_runnable_whoever_imports_langchain_first(printed_apart):
+    program = """
+import sys
+from towpath.pregel import Pregel
+assert "langchain_core" not in sys.modules
+from towpath.integrations.runnable import RunnableCallable
+from langchain_core.runnables import Runnable
+print(issubclass(Pregel, Runnable), issubclass(RunnableCallable, Runnable))
+"""
+    assert "True True" == printed_apart(program).strip()
+
+
 def test_without_langchain_the_verbs_say_what_is_missing(printed_apart):
     program = """
 import sys

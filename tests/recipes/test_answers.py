@@ -415,3 +415,14 @@ def test_another_answer_than_a_failed_task_has_used_is_an_error(
     anew = colour.invoke(app, None, colour.state(app).config)
     assert {"?"} == set(questions(anew))
     assert ["good"] == colour.invoke(app, Command(resume="good"))["log"]
+
+
+def test_an_early_answer_is_for_nobody_where_several_inside_might_ask(
+    colour: Colour,
+) -> None:
+    inner = wire(a=asks("a?"), b=asks("b?")).compile(semantics=LANGGRAPH)
+    app = wire(low=inner).compile(
+        InMemorySaver(), semantics=LANGGRAPH, interrupt_before="*"
+    )
+    colour.invoke(app, {"log": []})
+    assert {"a?", "b?"} == set(questions(colour.invoke(app, Command(resume="x"))))

@@ -122,17 +122,6 @@ def test_a_value_without_stored_form_is_refused(path):
         assert [] == store.search(())
 
 
-@pytest.mark.parametrize("namespace", [("\ud800",), ("a",)])
-def test_text_that_a_file_cannot_hold_is_refused(path, namespace):
-    with SqliteStore(path) as store:
-        store.put(("a",), "k", {})
-        with pytest.raises(PersistenceError, match="surrogates"):
-            store.put(namespace, "\ud800", {"x": 1})
-        with pytest.raises(PersistenceError, match="surrogates"):
-            store.get(namespace, "\ud800")
-        assert 1 == len(store.search(()))
-
-
 def test_a_batch_that_the_database_stops_leaves_nothing_behind(path):
     with SqliteStore(path, index=INDEX) as store:
         store.put(("a",), "old", {"t": "a"})

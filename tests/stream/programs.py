@@ -75,8 +75,10 @@ def told(event: Any) -> Any:
 
 
 def tried(call: Any) -> Any:
-    """Return what a call returns, or the type of what it raises."""
+    """Return what a call returns, or the type by which what it raises is caught."""
     try:
         return call()
     except Exception as error:
-        return type(error).__name__
+        kinds = type(error).__mro__
+        ours = (kind for kind in kinds if not kind.__module__.startswith("towpath."))
+        return next(ours).__name__

@@ -8,14 +8,13 @@ cannot be decoded is a miss: the work is done anew, and a warning says why.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.holder import HasSerde
-from towpath.warnings import CacheWarning
+from towpath.warnings import CacheWarning, warn_user
 
 __all__ = (
     "BaseCache",
@@ -66,10 +65,9 @@ class BaseCache(HasSerde, ABC, Generic[ValueT]):
             try:
                 values[key] = self.serde.loads_typed(cell)
             except Exception as error:
-                warnings.warn(
+                warn_user(
                     f"what the cache has for {key[0]} cannot be read, and is passed "
                     f"over: {error}",
                     CacheWarning,
-                    stacklevel=3,
                 )
         return values

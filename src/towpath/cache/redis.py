@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from inspect import iscoroutinefunction
 from itertools import islice
@@ -22,7 +21,7 @@ from towpath.cache.base import BaseCache, Cell, FullKey, Namespace, ValueT
 from towpath.checkpoint.base.saver import in_thread
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.errors import MissingExtraError
-from towpath.warnings import CacheWarning
+from towpath.warnings import CacheWarning, warn_user
 
 try:
     from redis.exceptions import RedisError
@@ -219,6 +218,4 @@ async def _parts(names: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
 
 
 def _miss(error: Exception) -> None:
-    warnings.warn(
-        f"the cache on Redis could not be used: {error}", CacheWarning, stacklevel=3
-    )
+    warn_user(f"the cache on Redis could not be used: {error}", CacheWarning)

@@ -45,6 +45,11 @@ from towpath.types import Command, Send
 
 Hop = Callable[[Callable[[], Any]], Awaitable[Any]]
 EXHAUSTED: Final = object()
+UNFINISHED: Final = (
+    "In async code a task's future is awaited; result() only takes what is there: "
+    "`await future`, not `future.result()`"
+)
+"""What is said where the future of a task was asked too early."""
 # Results of these types are updates; only others might be runnables themselves.
 PLAIN: Final = frozenset({dict, type(None), list, tuple, str, int, bool, Command})
 
@@ -289,6 +294,8 @@ def annotate(task: Task, error: BaseException) -> None:
             f"During task with name '{task.name}' and id '{task.id}' "
             f"(step {task.origin.step})"
         )
+    if isinstance(error, asyncio.InvalidStateError):
+        error.add_note(UNFINISHED)
 
 
 def entered(scope: RunScope, context: TaskContext) -> Context:

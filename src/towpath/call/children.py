@@ -152,7 +152,8 @@ def step(caller: Caller, spec: NodeSpec, mark: str, given: Arguments) -> Any:
         return start(caller, spec, mark, given).result()
     child = child_of(caller, spec, mark, given)
     child.inline = child.lent = True
-    if caller.scope.req.saver is None and not caller.task.spec.retry:
+    repeats = spec.retry or caller.task.spec.retry
+    if caller.scope.req.saver is None and not repeats:
         driver.run_here(child)  # nothing would be found again
         child.done = child.error is None and not child.halted
     else:
@@ -160,7 +161,7 @@ def step(caller: Caller, spec: NodeSpec, mark: str, given: Arguments) -> Any:
         child.answer = answers.put
         driver.call(child)
         answers.get()
-        if not child.settled:  # it may begin
+        while not child.settled:  # it may begin, the first time or again
             driver.run_here(child)
             driver.hand_back(child)
             answers.get()

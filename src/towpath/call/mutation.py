@@ -9,7 +9,6 @@ is for `debug=True`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +19,7 @@ from towpath.step.isolate import isolate
 from towpath.step.state import State
 from towpath.step.tasks import Task
 from towpath.types import Command
-from towpath.warnings import TowpathWarning
+from towpath.warnings import TowpathWarning, warn_user
 
 
 class Watch:
@@ -61,7 +60,7 @@ def check_lengths(state: State, task: Task, output: Any) -> None:
         if type(value) in COPIED and len(value) != len(state.values[key]):
             returned = written_keys(output) if returned is None else returned
             if key not in returned:
-                warnings.warn(str(mutated(task, key)), TowpathWarning, stacklevel=2)
+                warn_user(str(mutated(task, key)), TowpathWarning)
 
 
 def mutated(task: Task, key: str) -> MutatedStateError:

@@ -7,7 +7,6 @@ runtimes and ids are made when something asks for them, and not before.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Context, ContextVar, copy_context
 from itertools import count
@@ -22,14 +21,16 @@ from towpath.constants import (
     CONFIG_KEY_RUNTIME,
     CONFIG_KEY_SEND,
     CONFIG_KEY_TASK_ID,
+    MISSING,
     PREVIOUS,
     PUSH,
 )
 from towpath.context import RunnableConfig
 from towpath.errors import GraphInterrupt, NoCheckpointerError
-from towpath.kernel.request import Request
+from towpath.kernel.request import NOTHING_EARLY, Request
 from towpath.plan import NOTHING, NodeSpec, Plan, Scratchpad
 from towpath.plan.arguments import spread
+from towpath.policies import RetryPolicy
 from towpath.runtime import ExecutionInfo, Runtime
 from towpath.schema import answer_schema, check_answer
 from towpath.step.children import Child, returned
@@ -38,6 +39,7 @@ from towpath.step.prepare import read
 from towpath.step.tasks import Task, keyed_id, question_of
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt
+from towpath.warnings import warn_user
 
 
 class RunScope:
@@ -172,11 +174,13 @@ class TaskContext:
         if index < len(task.answers):
             return check_answer(response_schema, task.answers[index])
         own = question_of(task, index)
-        if own in req.answers:
-            checked = check_answer(response_schema, req.answers[own])
-            task.answers = (*task.answers, req.answers[own])
-            return checked
-        raise self.asked(Interrupt(value, own), response_schema)
+        early = NOTHING_EARLY if isinstance(task, Child) else req.early
+        answer = req.answers[own] if own in req.answers else next(early, MISSING)
+        if answer is MISSING:
+            raise self.asked(Interrupt(value, own), response_schema)
+        checked = check_answer(response_schema, answer)
+        task.answers = (*task.answers, answer)
+        return checked
 
     def asked(self, question: Interrupt[Any], response_schema: Any) -> GraphInterrupt:
         """Note a question, and return what is to be raised for it."""
@@ -198,11 +202,14 @@ class TaskContext:
         function: Callable[..., Any],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
+        retry: tuple[RetryPolicy, ...] = (),
     ) -> Any:
         """Call a function whose result is recorded at once; return that."""
         check_name("step", name)
         action = spread(function, name, fills=False)
-        spec = NodeSpec(name, action, (), NOTHING, hidden=True, emit=returned)
+        spec = NodeSpec(
+            name, action, (), NOTHING, retry=retry, hidden=True, emit=returned
+        )
         given = (tuple(args), dict(kwargs))
         return step(self, spec, f"step:{self.mark(name, given)}:{name}", given)
 
@@ -241,6 +248,18 @@ class TaskContext:
         self.beat_auto()
         if "custom" in self.scope.heard and not self.task.abandoned:
             self.scope.emit((self.scope.req.path, "custom", chunk))
+
+    def tell_message(self, part: Any) -> None:
+        """Send a part of a message to listeners of the `messages` stream.
+
+        The events of models are others' to make: nothing is told among those.
+        """
+        self.beat_auto()
+        scope = self.scope
+        silent = self.task.abandoned or scope.message_events
+        if "messages" in scope.heard and not silent:
+            told = (part, dict(self.config["metadata"]))
+            scope.emit((scope.req.path, "messages", told))
 
     def push(self, writes: Sequence[tuple[str, Any]]) -> None:
         """Write to the state before the node returns; it counts when it does."""
@@ -320,7 +339,8 @@ class TaskContext:
 
     def make_config(self) -> RunnableConfig:
         scope, task = self.scope, self.task
-        config: dict[str, Any] = dict(scope.config)
+        # Code that hands callbacks on looks for them, also where there are none.
+        config: dict[str, Any] = {"callbacks": None, **scope.config}
         config.pop("run_id", None)
         config.pop("run_name", None)
         config["metadata"] = {
@@ -346,7 +366,8 @@ class TaskContext:
         if task.path[0] == PUSH:
             configurable[CONFIG_KEY_READ_STATE] = self.read_state
         config[CONF] = configurable
-        config["tags"] = [*config.get("tags", ()), *task.spec.tags]
+        if tags := [*config.get("tags", ()), *task.spec.tags]:
+            config["tags"] = tags
         if (traced := self.traced) is not None:
             config["callbacks"] = traced.callbacks
         return config  # type: ignore[return-value] # built key by key
@@ -375,13 +396,12 @@ class TaskContext:
     def warn_swallowed(self) -> None:
         """Name the code that caught a question which has been asked all the same."""
         where = swallowed_at(self.question)
-        warnings.warn(
+        warn_user(
             f"node `{self.task.name}` caught the interrupt it raised ({where}); "
             "the task waits for the answer all the same. Let GraphInterrupt pass, "
             "for example with `except GraphBubbleUp: raise` before `except "
             "Exception`.",
             RuntimeWarning,
-            stacklevel=2,
         )
 
 

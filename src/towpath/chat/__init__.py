@@ -19,7 +19,7 @@ from towpath.chat.messages import (
     tool_results,
 )
 from towpath.chat.state import ChatState, add_chat
-from towpath.chat.streaming import acollect, collect
+from towpath.chat.streaming import acollect, collect, push_chunk
 
 __all__ = (
     "ChatState",
@@ -30,6 +30,7 @@ __all__ = (
     "collect",
     "for_client",
     "open_calls",
+    "push_chunk",
     "remove",
     "remove_all",
     "tool_results",

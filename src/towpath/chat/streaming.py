@@ -5,7 +5,10 @@ plain texts. Each is shown in stream mode "custom" as
 
     {"message": id, "delta": {"content": "..."}}
 
-where `id` is the one that the whole message will have.
+where `id` is the one that the whole message will have, and in stream mode "messages"
+as a part of that message, with metadata that say where it comes from:
+
+    {"role": "assistant", "id": id, "content": "..."}
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Any
 
 from towpath.chat.messages import new_id
-from towpath.config import get_stream_writer
+from towpath.context import ambient
 
 _JOINED = ("content", "refusal")
 
@@ -25,31 +28,47 @@ def collect(chunks: Iterable[Any]) -> dict[str, Any]:
     Raises:
         OutsideNodeError: no node is running here (TP-604).
     """
-    draft, show = _Draft(), get_stream_writer()
+    draft = _Draft("collect")
     for chunk in chunks:
-        draft.take(chunk, show)
+        draft.take(chunk)
     return draft.message
 
 
 async def acollect(chunks: AsyncIterable[Any]) -> dict[str, Any]:
     """Async twin of `collect`."""
-    draft, show = _Draft(), get_stream_writer()
+    draft = _Draft("acollect")
     async for chunk in chunks:
-        draft.take(chunk, show)
+        draft.take(chunk)
     return draft.message
+
+
+def push_chunk(delta: Mapping[str, Any] | str, *, id: str) -> None:
+    """Show a part of a message: some of its text, or of its other fields.
+
+    For clients whose chunks `collect` does not know. `id` is the one of the whole
+    message, for the node to return.
+
+    Raises:
+        OutsideNodeError: no node is running here (TP-604).
+    """
+    part = {"content": delta} if isinstance(delta, str) else dict(delta)
+    task: Any = ambient("push_chunk")
+    task.writer({"message": id, "delta": part})
+    task.tell_message({"role": "assistant", "id": id, **part})
 
 
 class _Draft:
     """A message that is not whole yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, caller: str) -> None:
+        ambient(caller)  # nobody is to wait for a whole answer that nothing can show
         self.message: dict[str, Any] = {
             "role": "assistant",
             "content": None,
             "id": new_id(),
         }
 
-    def take(self, chunk: Any, show: Any) -> None:
+    def take(self, chunk: Any) -> None:
         """Add a chunk to the message, and show what is new."""
         delta = _delta(chunk)
         if not delta:
@@ -62,7 +81,7 @@ class _Draft:
                     self._call(piece)
             elif key != "id":
                 self.message[key] = value
-        show({"message": self.message["id"], "delta": delta})
+        push_chunk(delta, id=self.message["id"])
 
     def _call(self, piece: Mapping[str, Any]) -> None:
         """Add a piece of a tool call: the calls are told apart by their places."""

@@ -18,6 +18,7 @@ from towpath.checkpoint.base.model import (
     Checkpoint,
     CheckpointMetadata,
     PendingWrite,
+    UnplacedError,
     locate,
     writes_sort_key,
 )
@@ -204,5 +205,5 @@ def located(config: RunnableConfig) -> tuple[str, str, str]:
     """
     address = locate(config)
     if address.id is None:
-        raise ValueError("writes belong to a checkpoint: `config` must name it")
+        raise UnplacedError("writes belong to a checkpoint: `config` must name it")
     return *address.space, address.id

@@ -18,6 +18,7 @@ from towpath.checkpoint.base.model import (
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
+    get_checkpoint_metadata,
     locate,
 )
 from towpath.checkpoint.base.saver import (
@@ -32,6 +33,7 @@ from towpath.checkpoint.heads import Heads, changed_in_place, encode_values
 from towpath.checkpoint.layout import Known
 from towpath.checkpoint.overlay import Overlay
 from towpath.checkpoint.record import Cell, changed, follows, loose
+from towpath.semantics import default
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -53,6 +55,23 @@ class Storing(Staged[R]):
     async def arun(self) -> R:
         """Async twin of `run`."""
         return await self._astore()
+
+
+def joined(config: RunnableConfig, metadata: CheckpointMetadata) -> CheckpointMetadata:
+    """The metadata with what the default semantics store of a config.
+
+    A run decides this by its graph's semantics, and hands its saver a bare config;
+    others put checkpoints with the config that they have.
+    """
+    chosen, given = default(), config.get("metadata") or {}
+    whole: Mapping[str, Any] = get_checkpoint_metadata(config, metadata)
+    own: Mapping[str, Any] = metadata
+    exact = chosen.strict_codec
+    bare = {key: value if exact else whole[key] for key, value in own.items()}
+    for key, value in whole.items():
+        if chosen.keeps(key) if key in given else chosen.stores(key, value):
+            bare.setdefault(key, value)
+    return bare  # type: ignore[return-value]  # TypedDicts cannot hold open keys
 
 
 class Encoded(NamedTuple):
@@ -143,8 +162,12 @@ class StagedSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint as a child of the one `config` names."""
-        return self.commit(config, checkpoint, metadata, new_versions, ())
+        """Store a checkpoint as a child of the one `config` names.
+
+        What the default semantics store of a config joins the metadata.
+        """
+        whole = joined(config, metadata)
+        return self.commit(config, checkpoint, whole, new_versions, ())
 
     def aput(
         self,
@@ -156,7 +179,8 @@ class StagedSaver(BaseCheckpointSaver[int]):
         """Async twin of `put`."""
         # Not `async`: a coroutine would encode when it first runs, and a task
         # made of it may run after its maker has gone on changing the values.
-        return self.acommit(config, checkpoint, metadata, new_versions, ())
+        whole = joined(config, metadata)
+        return self.acommit(config, checkpoint, whole, new_versions, ())
 
     def commit(
         self,

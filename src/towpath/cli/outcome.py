@@ -30,6 +30,8 @@ class Outcome:
     questions: tuple[Any, ...] = ()
     next: tuple[str, ...] = ()
     error: BaseException | None = None
+    asked_at: str | None = None
+    """The checkpoint to run from to be asked anew: what failed has used an answer."""
 
 
 def of_snapshot(thread: str, snapshot: Any, values: Any) -> Outcome:

@@ -13,7 +13,7 @@ import click
 
 from towpath.cli.outcome import INTERRUPTED, Outcome
 from towpath.cli.run import Request, follow
-from towpath.cli.storage import open_saver
+from towpath.cli.storage import open_saver, refused_questions
 from towpath.cli.tally import Tally, tally_of
 from towpath.cli.target import load_graph, with_saver
 from towpath.cli.view import View
@@ -47,8 +47,17 @@ class Session:
         except KeyboardInterrupt:
             click.echo(f"stopped; go on with: {self.again}", err=True)
             sys.exit(INTERRUPTED)
+        if outcome.status == "failed":
+            outcome = replace(outcome, asked_at=self.asked_at())
         view.end(outcome)
         return outcome
+
+    def asked_at(self) -> str | None:
+        """Where a task that failed with the answer it was given asks anew."""
+        saved = self.saver.get_tuple(self.request.config)
+        if saved is None or not refused_questions(saved):
+            return None
+        return str(saved.config["configurable"]["checkpoint_id"])
 
     def show(self, outcome: Outcome) -> Outcome:
         """Show how the thread stands without running it."""

@@ -179,7 +179,15 @@ class LineView:
         if is_invalid_resume(outcome.error):
             how = f"; give another with: {self.resume} --answer JSON"
             return f"the answer was refused{'' if self.asks else how}"
-        return f"failed after {spent}; go on with: {self.resume}"
+        if outcome.asked_at is None:
+            return f"failed after {spent}; go on with: {self.resume}"
+        words = shlex.split(self.resume)
+        words[words.index("resume")] = "replay"
+        return (
+            f"failed after {spent}, with an answer that stays given; try again with "
+            f"it: {self.resume}\nor be asked anew: {shlex.join(words)} "
+            f"--at {outcome.asked_at}"
+        )
 
     def waiting_text(self, outcome: Outcome) -> str:
         """Say what the run waits for and how it goes on."""

@@ -31,7 +31,8 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="PATH",
         help="run nothing; tell what of langgraph a file or folder uses that "
-        "Towpath does not cover. Exit code 1 if there is any",
+        "Towpath does not cover. Exit code 1 if there is any, 2 if a file "
+        "could not be read",
     )
     found.add_argument("--json", action="store_true", help="with --check: as JSON")
     found.add_argument(
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             words.error(f"no such file or folder: {missing[0]}")
         found = check(given.check, given.theirs)
         sys.stdout.write(report(found, as_json=given.json) + "\n")
-        return 1 if found.uncovered else 0
+        return 2 if found.unreadable else int(bool(found.uncovered))
     if not (given.module or given.script):
         words.error("a program, -m and a module, or --check and a path")
     if not given.module and not Path(given.script[0]).exists():

@@ -206,8 +206,9 @@ def report(found: Findings, *, as_json: bool) -> str:
         for by in ("towpath", "others", "extra")
     }
     missing = len({use.what for use in found.uncovered})
+    unread = f"; {len(found.unreadable)} files not read" if found.unreadable else ""
     lines.append(
         f"{found.files} files: {counted['towpath'] + counted['extra']} names by "
-        f"Towpath, {counted['others']} by other packages, {missing} not covered"
+        f"Towpath, {counted['others']} by other packages, {missing} not covered{unread}"
     )
     return "\n".join(lines)

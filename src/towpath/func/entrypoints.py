@@ -25,6 +25,7 @@ from towpath.func.functions import (
     renamed,
     retries,
 )
+from towpath.given import cache_of, cache_policy_of, schema_of, store_of
 from towpath.pregel import Pregel
 from towpath.pregel.nodes import ChannelWriteEntry, PregelNode
 from towpath.types import (
@@ -71,10 +72,11 @@ class entrypoint(Generic[ContextT]):  # noqa: N801 - it is used as a decorator
     ) -> None:
         named = renamed("entrypoint", former, "retry", "config_schema")
         self.checkpointer = ensure_valid_checkpointer(checkpointer)
-        self.store = store
-        self.cache = cache
-        self.context_schema = named.get("context_schema", context_schema)
-        self.cache_policy = cache_policy
+        self.store = store_of(store)
+        self.cache = cache_of(cache)
+        schema = named.get("context_schema", context_schema)
+        self.context_schema = schema_of("context schema", schema)
+        self.cache_policy = cache_policy_of(cache_policy)
         self.retry_policy = retries(named.get("retry_policy", retry_policy))
         self.timeout = timeout
 
@@ -123,7 +125,7 @@ class entrypoint(Generic[ContextT]):  # noqa: N801 - it is used as a decorator
             retry_policy=self.retry_policy,
             context_schema=self.context_schema,
         )
-        graph.nodes[name].calls = True
+        graph.plan_of_graph.nodes[name].calls = True
         return graph
 
 

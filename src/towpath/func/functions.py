@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from towpath.errors import InvalidGraphError, InvalidPolicyError
-from towpath.graph.nodes import policies
+from towpath.errors import InvalidGraphError, InvalidPolicyError, NotAGraphPartError
+from towpath.given import retry_policies
 from towpath.plan.actions import is_kind
 from towpath.types import RetryPolicy, TimeoutPolicy
-from towpath.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10
+from towpath.warnings import (
+    LangGraphDeprecatedSinceV05,
+    LangGraphDeprecatedSinceV10,
+    warn_user,
+)
 
 
 class GeneratorFunctionError(InvalidGraphError, NotImplementedError):
@@ -25,7 +28,10 @@ def refuse_generators(function: Any, what: str) -> None:
 
     Raises:
         GeneratorFunctionError: the function is a generator (TP-101).
+        NotAGraphPartError: it cannot be called (TP-101).
     """
+    if not callable(function):
+        raise NotAGraphPartError(f"a {what} is a function, not {function!r}")
     yields = inspect.isgeneratorfunction, inspect.isasyncgenfunction
     if any(is_kind(function, test) for test in yields):
         raise GeneratorFunctionError(
@@ -69,7 +75,7 @@ def retries(
     Raises:
         InvalidPolicyError: it is none (TP-605).
     """
-    return policies(policy) or ()
+    return retry_policies(policy) or ()
 
 
 FORMER: Mapping[str, tuple[str, type[Warning]]] = {
@@ -90,7 +96,7 @@ def renamed(where: str, given: Mapping[str, Any], *known: str) -> dict[str, Any]
             raise TypeError(f"{where}() got an unexpected keyword argument {old!r}")
         new, kind = FORMER[old]
         text = f"`{old}` is deprecated and will be removed. Please use `{new}` instead."
-        warnings.warn(text, kind, stacklevel=3)
+        warn_user(text, kind)
         found[new] = value
     return found
 

@@ -18,6 +18,7 @@ from towpath.func.functions import (
     renamed,
     retries,
 )
+from towpath.given import cache_policy_of
 from towpath.kernel.settle import cache_ns
 from towpath.plan import NOTHING, NodeSpec
 from towpath.plan.arguments import spread
@@ -42,15 +43,15 @@ class TaskFunction(Generic[P, T]):
         name: str | None = None,
     ) -> None:
         self.func = func
-        self.retry_policy = retry_policy
-        self.cache_policy = cache_policy
+        self.retry_policy = retries(retry_policy)
+        self.cache_policy = cache_policy_of(cache_policy)
         self.timeout = timeout
         self.spec = NodeSpec(
             name or name_of(func),
             spread(func, name or name_of(func)),
             (),
             NOTHING,
-            retry=tuple(retry_policy),
+            retry=self.retry_policy,
             cache=cache_policy,
             timeout=timeout,
             identity=identity_of(func) if cache_policy else "",
@@ -131,6 +132,7 @@ def task(
         check_name("task", name)
     former = renamed("task", former, "retry")
     policies = retries(former.get("retry_policy", retry_policy))
+    cache_policy = cache_policy_of(cache_policy)
 
     def made(function: Any) -> TaskFunction[Any, Any]:
         refuse_generators(function, "task")

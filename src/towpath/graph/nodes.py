@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from towpath.errors import InvalidGraphError, InvalidPolicyError
+from towpath.errors import InvalidGraphError
 from towpath.plan import Action
 from towpath.plan.actions import is_plain
 from towpath.schema.hints import resolved_hints
@@ -41,50 +41,6 @@ class NodeDefaults:
     cache_policy: CachePolicy[Any] | None = None
     error_handler: Action | None = None
     timeout: TimeoutPolicy | None = None
-
-
-def policies(
-    policy: RetryPolicy | Sequence[RetryPolicy] | None,
-) -> tuple[RetryPolicy, ...] | None:
-    """One policy or several, as a tuple; None where nothing was said."""
-    if policy is None:
-        return None
-    # A policy is itself a tuple, so it is asked for first.
-    several: Any = (policy,) if isinstance(policy, RetryPolicy) else policy
-    if not isinstance(several, Sequence):
-        raise InvalidPolicyError(
-            f"a retry policy is a RetryPolicy or a list of them, not {policy!r}"
-        )
-    for each in several:
-        check_policy(each)
-    return tuple(several)
-
-
-def check_policy(policy: Any) -> None:
-    """Refuse a retry policy that could not work.
-
-    Raises:
-        InvalidPolicyError: says which field, and what it holds (TP-605).
-    """
-    if not isinstance(policy, RetryPolicy):
-        raise InvalidPolicyError(f"a retry policy is a RetryPolicy, not {policy!r}")
-    if policy.max_attempts < 1:
-        raise InvalidPolicyError(
-            f"RetryPolicy.max_attempts is at least 1, not {policy.max_attempts}"
-        )
-    for name in ("initial_interval", "backoff_factor", "max_interval"):
-        if not getattr(policy, name) >= 0:
-            raise InvalidPolicyError(
-                f"RetryPolicy.{name} is not negative, but {getattr(policy, name)!r}"
-            )
-    retry_on: Any = policy.retry_on
-    if isinstance(retry_on, str) or not (
-        callable(retry_on) or isinstance(retry_on, Sequence)
-    ):
-        raise InvalidPolicyError(
-            "RetryPolicy.retry_on is an exception class, several, or a function, "
-            f"not {policy.retry_on!r}"
-        )
 
 
 def name_of(action: Any) -> str:

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -23,7 +22,16 @@ from typing import Any, Generic, Literal, Protocol, Self, cast
 from towpath.channels.base import BaseChannel
 from towpath.checkpoint.serde import register_schema
 from towpath.constants import END, RESERVED, START
-from towpath.errors import InvalidGraphError, nearest
+from towpath.errors import InvalidGraphError, NoActionError, nearest
+from towpath.given import (
+    cache_policy_of,
+    metadata_of,
+    node_names,
+    path_map_of,
+    retry_policies,
+    schema_of,
+    trace_policy_of,
+)
 from towpath.graph.blueprint import Blueprint, Branch
 from towpath.graph.builder import PlanMaker
 from towpath.graph.nodes import (
@@ -32,7 +40,6 @@ from towpath.graph.nodes import (
     StateNodeSpec,
     answers_of,
     name_of,
-    policies,
 )
 from towpath.graph.validate import validate
 from towpath.lint import Finding, lint
@@ -48,10 +55,13 @@ from towpath.types import (
     RetryPolicy,
     TimeoutPolicy,
     TracePolicy,
-    ensure_valid_checkpointer,
 )
 from towpath.typing import ContextT, InputT, OutputT, StateT, pad
-from towpath.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10
+from towpath.warnings import (
+    LangGraphDeprecatedSinceV05,
+    LangGraphDeprecatedSinceV10,
+    warn_user,
+)
 
 Timeout = float | timedelta | TimeoutPolicy | None
 Retry = RetryPolicy | Sequence[RetryPolicy] | None
@@ -112,16 +122,11 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         context_schema = given.get("context_schema", context_schema)
         input_schema = given.get("input_schema", input_schema)
         output_schema = given.get("output_schema", output_schema)
-        if isinstance(state_schema, dict | list | tuple | set | str | int | float):
-            raise InvalidGraphError(
-                f"the state schema is a class, not {state_schema!r}",
-                hint="a TypedDict, a dataclass, a pydantic model, or a plain type",
-            )
         self.blueprint = Blueprint(
-            state_schema,
-            input_schema or state_schema,
-            output_schema or state_schema,
-            context_schema,
+            schema_of("state schema", state_schema),
+            schema_of("input schema", input_schema) or state_schema,
+            schema_of("output schema", output_schema) or state_schema,
+            schema_of("context schema", context_schema),
             version_text(version),
             lineage(version, migrations),
         )
@@ -242,12 +247,12 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         if not isinstance(node, str):
             action, node = node, name_of(node)
         elif action is None:
-            raise InvalidGraphError(
+            raise NoActionError(
                 f"node `{node}` has no action", hint="add_node(name, function)"
             )
         self._check_name(node)
         said = self._said(action)
-        inferred = input_schema or said.schema()
+        inferred = schema_of("input schema", input_schema) or said.schema()
         if inferred is not None:
             self._learn(inferred)
         self.nodes[node] = StateNodeSpec(
@@ -255,12 +260,12 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             action=action_of(action, node),
             input_schema=inferred,
             defer=defer,
-            metadata=dict(metadata or {}),
-            retry_policy=policies(retry_policy),
-            cache_policy=cache_policy,
+            metadata=metadata_of(f"node `{node}`", metadata),
+            retry_policy=retry_policies(retry_policy),
+            cache_policy=cache_policy_of(cache_policy),
             error_handler=error_handler and action_of(error_handler, f"{node} handler"),
             timeout=TimeoutPolicy.coerce(timeout),
-            trace_policy=trace_policy,
+            trace_policy=trace_policy_of(trace_policy),
             ends=said.ends if destinations is None else destinations,
         )
         return self
@@ -291,10 +296,10 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
     def _warn_if_compiled(self, what: str) -> None:
         if self.compiled:
-            warnings.warn(
+            warn_user(
                 f"Adding {what} to a graph that has already been compiled. This "
                 "will not be reflected in the compiled graph.",
-                stacklevel=4,
+                UserWarning,
             )
 
     def set_node_defaults(
@@ -308,8 +313,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         """Give policies to every node that has none of its own, also later ones."""
         old = self.blueprint.defaults
         self.blueprint.defaults = NodeDefaults(
-            policies(retry_policy) or old.retry_policy,
-            cache_policy or old.cache_policy,
+            retry_policies(retry_policy) or old.retry_policy,
+            cache_policy_of(cache_policy) or old.cache_policy,
             action_of(error_handler, "the default error handler")
             if error_handler is not None
             else old.error_handler,
@@ -386,14 +391,12 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
                 called (TP-101).
         """
         self._warn_if_compiled("an edge")
+        node_names("a conditional edge", [source])
         name, said = name_of(path), self._said(path)
         if name == "<lambda>" or name in self.branches[source]:
             name = self._branch_name(source, name)
-        if isinstance(path_map, dict):
-            ends: dict[Hashable, str] | None = dict(path_map)
-        elif path_map is not None:
-            ends = {end: end for end in path_map}
-        else:
+        ends = path_map_of(path_map)
+        if ends is None:
             ends = {answer: answer for answer in answers_of(said.hints)} or None
         schema = said.schema()
         self.branches[source][name] = Branch(name, action_of(path, name), ends, schema)
@@ -489,12 +492,11 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             InvalidGraphError: the wiring is wrong (TP-101).
             NoCheckpointerError: breakpoints without a checkpointer (TP-601).
         """
-        stops: list[str] = []
-        for names in (interrupt_before, interrupt_after):
-            stops.extend(frozen(names) if names and names != "*" else ())
-        self.validate(stops)
-        chosen = storing(semantics or default(), store_metadata)
         before, after = frozen(interrupt_before), frozen(interrupt_after)
+        self.validate(
+            [name for names in (before, after) if names != "*" for name in names]
+        )
+        chosen = storing(semantics or default(), store_metadata)
         plan = PlanMaker(self.blueprint, chosen).make(
             name or "LangGraph",
             {"interrupt_before": before, "interrupt_after": after, "debug": debug},
@@ -504,7 +506,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         return CompiledStateGraph(
             builder=self,
             plan=plan,
-            checkpointer=ensure_valid_checkpointer(checkpointer),
+            checkpointer=checkpointer,
             cache=cache,
             store=store,
             debug=debug,
@@ -527,8 +529,7 @@ def storing(chosen: Semantics, asked: Collection[str] | bool | None) -> Semantic
 def frozen(names: All | Sequence[str] | None) -> frozenset[str] | str:
     if names == "*":
         return "*"
-    # A lone name is meant as such, not letter by letter.
-    return frozenset((names,) if isinstance(names, str) else names or ())
+    return frozenset(node_names("a breakpoint", names))
 
 
 def renamed(
@@ -544,11 +545,10 @@ def renamed(
             if old == "config_schema"
             else LangGraphDeprecatedSinceV05
         )
-        warnings.warn(
+        warn_user(
             f"`{old}` is deprecated and will be removed. "
             f"Please use `{names[old]}` instead.",
             category,
-            stacklevel=3,
         )
         found[names[old]] = value
     return found

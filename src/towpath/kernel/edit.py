@@ -16,6 +16,7 @@ from towpath.constants import END, INPUT, INTERRUPT, NULL_TASK_ID, PULL, START
 from towpath.errors import (
     AmbiguousUpdateError,
     InvalidUpdateError,
+    NoUpdatesError,
     UnknownNodeError,
     nearest,
 )
@@ -62,7 +63,7 @@ def bulk_update(
 ) -> Program[dict[str, Any]]:
     """Apply several updates, one checkpoint per superstep; return the last config."""
     if not supersteps:
-        raise InvalidUpdateError("No supersteps provided")
+        raise NoUpdatesError("No supersteps provided")
     try:
         config = yield from update_all(plan, req, supersteps)
         yield Flush()
@@ -81,7 +82,7 @@ def update_all(
     for given in supersteps:
         updates = [StateUpdate(*update) for update in given]
         if not updates:
-            raise InvalidUpdateError("No updates provided")
+            raise NoUpdatesError("No updates provided")
         config = yield from update(plan, req, updates)
         req.pinned = config["configurable"]["checkpoint_id"]
     return config

@@ -8,7 +8,6 @@ keys that now mean something else.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -24,7 +23,7 @@ from towpath.plan import Plan
 from towpath.plan.fingerprint import Description, key_text, takes
 from towpath.step.interrupts import SPECIAL
 from towpath.step.writes import JOIN, TO
-from towpath.warnings import TowpathWarning
+from towpath.warnings import TowpathWarning, warn_user
 
 MAKE_MIGRATION = "bring its threads up with StateGraph(..., version=, migrations=)"
 
@@ -38,7 +37,7 @@ def refuse(plan: Plan, error: TowpathError) -> None:
     """Raise the error, or say under LANGGRAPH that the run goes on without."""
     if plan.semantics.changed_graphs == "error":
         raise error
-    warnings.warn(error.message, TowpathWarning, stacklevel=2)
+    warn_user(error.message, TowpathWarning)
 
 
 def check_keys(
@@ -85,12 +84,11 @@ def hint_renamed(plan: Plan, values: Mapping[str, Any], old: Description) -> Non
     for key in gone:
         alike = [k for k in added if key_text(plan.channels[k]) == old.keys[key]]
         if alike and values[key]:
-            warnings.warn(
+            warn_user(
                 f"the thread holds a value under `{key}`, which graph `{plan.name}` "
                 f"no longer declares; {names(alike)} is new and declared alike. If "
                 f"it was renamed: Migration(..., keys={{{key!r}: {alike[0]!r}}})",
                 TowpathWarning,
-                stacklevel=2,
             )
 
 

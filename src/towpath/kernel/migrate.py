@@ -304,12 +304,15 @@ def old_ids(saved: Any, req: Request, names: Names) -> dict[str, str]:
 
 def sign(session: Session, saved: Any = None, moved: Moved | None = None) -> None:
     """Have what is stored from now on say by which graph, and what changed for it."""
+    plan, state = session.plan, session.state
     if session.saver is None:
         return
-    state, text = session.state, fingerprint(session.plan)
-    state.stored[GRAPH] = text
     session.unsaved.update(moved or {})
-    if saved is None or saved.checkpoint["channel_values"].get(GRAPH) != text:
+    former = None if saved is None else saved.checkpoint["channel_values"].get(GRAPH)
+    if plan.semantics.bare_checkpoints and former is None and plan.version is None:
+        return
+    text = state.stored[GRAPH] = fingerprint(plan)
+    if former != text:
         version = session.req.bump(state.versions.get(GRAPH), None)
         state.versions[GRAPH] = session.unsaved[GRAPH] = version
 

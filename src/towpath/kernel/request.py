@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -28,6 +28,9 @@ def silence(_: Chunk) -> None:
     """The listener of a run that nobody listens to."""
 
 
+NOTHING_EARLY: Final[Iterator[Any]] = iter(())
+
+
 class Request:
     """Everything a run needs to know, decided before it starts.
 
@@ -35,7 +38,8 @@ class Request:
     hangs under, by namespace; `planned` those on which the tasks around it were
     first planned, which differ when an edit has carried them over. `resuming`
     says that the task around a nested run is being run again, so that it goes on
-    where it stopped; `answers` are answers to questions by id. A run from a
+    where it stopped; `answers` are answers to questions by id, and `early` has one
+    that came before its question, for whoever asks first. A run from a
     checkpoint that its thread has passed is `rewound`: `fork_base` is that
     checkpoint, `fork_id` the first of the new branch; `forks` name checkpoints
     that subgraphs go on from, by namespace. `lease` is the right to write to the
@@ -67,6 +71,7 @@ class Request:
     fork_id: str = ""
     forks: Mapping[str, str] = NONE
     answers: Mapping[str, Any] = NONE
+    early: Iterator[Any] = NOTHING_EARLY
     parents: Mapping[str, str] = NONE
     planned: Mapping[str, str] = NONE
     lease: Any = None

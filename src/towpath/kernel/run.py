@@ -107,6 +107,8 @@ def loop(session: Session) -> Program[Status]:
             announce(session, tasks, again=not retold)
         if req.cache is not None:
             ready = yield from recall(session, ready)
+        # Where several might ask first, an early answer is for none of them.
+        _ = next(req.early, None) if len(ready) > 1 else None
         launch.tasks = ready
         arrived = (yield launch) if ready else ()
         if noted or not at_once(ready, arrived):

@@ -430,7 +430,7 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     asked = asked_ever if rewound else open_questions
     questions = asked(session.pending)
     early: Command[Any] | None = None
-    if isinstance(given, Command) and given.has_resume:
+    if isinstance(given, Command) and given.has_resume and not hollow(plan, given):
         bound = resolve(session, given.resume, questions)
         early = None if bound or rewound or req.nested else given
         if bound and not rewound and plan.semantics.idle_resume == "error":
@@ -455,6 +455,12 @@ def go_on(session: Session, *, rewound: bool) -> Program[None]:
     session.reruns = rewound and not answers
     session.tell_lifecycle("resume", "pending")
     session.tell_values()
+
+
+def hollow(plan: Plan, given: Command[Any]) -> bool:
+    """Whether this is a map of no answers: under LANGGRAPH that answers nothing."""
+    lets_pass = plan.semantics.idle_resume != "error"
+    return lets_pass and isinstance(given.resume, Mapping) and not given.resume
 
 
 def refuse_second_answers(session: Session, bound: Mapping[str, Any]) -> None:
@@ -499,16 +505,20 @@ def differ(one: Any, other: Any) -> bool:
 def answer_ahead(session: Session, answer: Any) -> Program[None]:
     """Give an answer that nobody asked for to the only task that comes next.
 
-    The preset LANGGRAPH lets it pass, and there the next question takes it: an
-    edit of a thread that waits makes its question unasked.
+    The preset LANGGRAPH lets it pass, and there the next question takes it, the
+    task's own or one of a graph inside it: an edit of a thread that waits makes its
+    question unasked.
     """
     req = session.req
     tasks = prepare(session.plan, session.state, req, session.stop)
     if len(tasks) != 1:
         return
-    req.answers = {**req.answers, question_of(tasks[0], 0): answer}
-    if session.saver is not None:
-        yield from session.record(NULL_TASK_ID, "", [(RESUME, dict(req.answers))])
+    req.early = iter([answer])  # taken once, by whichever thread asks first
+    action = tasks[0].spec.action
+    if session.saver is None or (action is not None and action.graph is not None):
+        return
+    answers = {**req.answers, question_of(tasks[0], 0): answer}
+    yield from session.record(NULL_TASK_ID, "", [(RESUME, answers)])
 
 
 def outside_writes(session: Session, given: Any) -> list[Write]:

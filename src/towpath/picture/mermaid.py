@@ -135,9 +135,8 @@ def inside(
         yield from (f"\t{node_line(node, ends)}" for node in block.nodes)
     yield from (f"\t{edge_line(edge, look.words)}" for edge in block.edges)
     for name, inner in block.blocks.items():
-        yield f"\tsubgraph {safe_id(name)}"
-        yield from inside(inner, look, ends)
-        yield "\tend"
+        if lines := list(inside(inner, look, ends)):
+            yield from (f"\tsubgraph {safe_id(name)}", *lines, "\tend")
 
 
 def listed(value: object) -> object:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from towpath.errors import InvalidGraphError
+from towpath.errors import InvalidGraphError, NotAGraphPartError
 
 Injected = Literal["config", "runtime", "store", "writer", "previous", "error"]
 
@@ -96,7 +96,7 @@ def action_of(target: Any, name: str) -> Action:
         if hasattr(target, "invoke"):
             return Action(name, target.invoke, None, config_of(target), target=target)
         msg = f"node `{name}` is {type(target).__name__}, which cannot be called"
-        raise InvalidGraphError(
+        raise NotAGraphPartError(
             msg, hint="pass a function, a coroutine function or a compiled graph"
         )
     inject = injections(target, name)

@@ -173,6 +173,8 @@ class Plan:
     # Graphs that were seen to be called inside a node's body, by node: the one
     # thing that is learnt while running, so that their state can be shown.
     called: dict[str, Any] = field(default_factory=dict)
+    # What users see of the nodes, once one has looked.
+    faces: dict[str, Any] = field(default_factory=dict)
     # What the graph is called among its former and later forms, how threads of
     # the former ones are brought here, and its fingerprint once it was made.
     version: str | None = None

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_
 from langchain_core.tools import ToolException
 from pydantic import ValidationError
 
-from towpath.errors import GraphBubbleUp, is_invalid_resume
+from towpath.errors import GraphBubbleUp, NotAGraphPartError, is_invalid_resume
 from towpath.prebuilt.errors import ToolInputError, ToolResultError
 
 INVALID_TOOL_NAME_ERROR_TEMPLATE: Final = (
@@ -132,13 +132,18 @@ def kinds_of(handling: Handling) -> tuple[type[Exception], ...]:
 
     Raises:
         ValueError: the parameter of a handler is annotated with anything else.
+        NotAGraphPartError: it says nothing about errors (TP-101).
     """
-    if isinstance(handling, tuple):
-        return handling
-    if isinstance(handling, type):
-        return (handling,)
-    if callable(handling):
+    several = handling if isinstance(handling, tuple) else (handling,)
+    if all(is_error_class(each) for each in several):
+        return several  # type: ignore[return-value] # told by is_error_class
+    if callable(handling) and not isinstance(handling, type):
         return taken_by(handling)
+    if not isinstance(handling, bool | str):
+        raise NotAGraphPartError(
+            "handle_tool_errors is a bool, a text, a function, an exception class or "
+            f"several of them, not {handling!r}"
+        )
     return (Exception,) if handling else ()
 
 

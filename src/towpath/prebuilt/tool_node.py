@@ -31,6 +31,7 @@ from towpath.constants import (
 )
 from towpath.context import current
 from towpath.errors import GraphBubbleUp
+from towpath.integrations.runnable import RunnableCallable
 from towpath.prebuilt.durable import begun, surrounding
 from towpath.prebuilt.errors import ToolInputError
 from towpath.prebuilt.hops import Hop, Program, awaited, blocking
@@ -346,3 +347,7 @@ def tools_condition(
         raise ToolInputError(f"tools_condition found no messages in {state!r}")
     last = messages[-1] if isinstance(messages, list | tuple) else messages
     return "tools" if getattr(last, "tool_calls", None) else END
+
+
+# Whoever asks whether a node is one of the peer's callables is told yes.
+RunnableCallable.register(ToolNode)

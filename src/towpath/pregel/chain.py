@@ -106,4 +106,5 @@ class ChainVerbs:
 
 def join_runnables(kind: type) -> None:
     """Make langchain take objects of a class for Runnables."""
-    on_import(HOME, lambda: runnable().register(kind))
+    # Of the module itself: it may be the adapter that is importing it.
+    on_import(HOME, lambda: sys.modules[HOME].Runnable.register(kind))

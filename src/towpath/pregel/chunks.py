@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from towpath.constants import INTERRUPT
 from towpath.errors import TowpathError, nearest
 from towpath.kernel.request import LIFECYCLE, Chunk
+from towpath.pregel.debug import get_bolded_text, get_colored_text
 from towpath.pregel.lifecycle import MODE, Listeners
 
 MODES: Final = (
@@ -89,7 +90,8 @@ class Format:
     @property
     def passed(self) -> frozenset[str]:
         """The modes in which subgraphs are heard through this run."""
-        passed = self.modes if self.subgraphs else self.modes & self.inner
+        every, some = self.modes | self.printed, self.modes & self.inner
+        passed = every if self.subgraphs else some
         return passed if self.listeners is None else passed | MODE
 
     def shape(self, chunk: Chunk) -> Any:
@@ -132,8 +134,10 @@ class Format:
         """Print a chunk of a mode that is to be printed."""
         ns, mode, payload = chunk
         if mode in self.printed and (self.subgraphs or ns == self.own):
-            where = f"{'|'.join(ns)} " if ns else ""
-            print(f"[{where}{mode}] {payload}")  # noqa: T201 - asked for
+            words = [get_bolded_text(f"[{mode}]")]
+            if ns:
+                words.append(get_colored_text(f"[graph={ns}]", "yellow"))
+            print(*words, payload)  # noqa: T201 - asked for
 
 
 def part(ns: tuple[str, ...], mode: str, payload: Any) -> dict[str, Any]:

@@ -18,6 +18,10 @@ class InvalidConfigError(TowpathError, ValueError):
     code = "TP-610"
 
 
+class NotAnOptionError(InvalidConfigError, TypeError):
+    """Something of the wrong kind was given for an option of a run."""
+
+
 def merge(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
     """Merge configs, later ones over earlier ones.
 
@@ -110,7 +114,8 @@ def limit_of(config: Mapping[str, Any], default: int) -> int:
         return default
     limit = config.get("recursion_limit", default)
     if not isinstance(limit, int) or limit < 1:
-        raise InvalidConfigError(
+        kind = InvalidConfigError if isinstance(limit, int) else NotAnOptionError
+        raise kind(
             f"recursion_limit must be at least 1, not {limit!r}",
             hint="it counts supersteps, the one that takes the input included",
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from towpath.given import factories_of
 from towpath.pregel.finish import astream_run, stream_run
 from towpath.pregel.runs import Options, Run, extras, prepare_run
 
@@ -131,7 +132,10 @@ class EventVerbs:
                     f"{where}(version='v3') does not accept {name}: the transformers "
                     "say which modes are needed, and subgraphs are always told"
                 )
-        factories = [*(self.stream_transformers or ()), *(transformers or ())]
+        factories = [
+            *(self.stream_transformers or ()),
+            *(factories_of(transformers) or ()),
+        ]
         mux = mux_of(factories, is_async=loop)
         known = {key: kwargs.pop(key) for key in KNOWN if key in kwargs}
         options = Options(

@@ -16,13 +16,24 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
+from towpath.constants import CONF
+from towpath.given import (
+    cache_of,
+    cache_policy_of,
+    factories_of,
+    retry_policies,
+    seconds_of,
+    store_of,
+)
 from towpath.lint import Finding, lint
-from towpath.plan import NodeSpec, Plan
+from towpath.plan import Plan
 from towpath.pregel.batches import BatchVerbs
 from towpath.pregel.chain import ChainVerbs, join_runnables
+from towpath.pregel.chunks import modes_of
 from towpath.pregel.config import merge
 from towpath.pregel.draw import DrawVerbs
 from towpath.pregel.events import EventVerbs
+from towpath.pregel.faces import NodeFace
 from towpath.pregel.finish import arun, astream_run, run, stream_run
 from towpath.pregel.nodes import NodeBuilder, PregelNode
 from towpath.pregel.protocol import PregelProtocol
@@ -39,6 +50,7 @@ from towpath.types import (
     Durability,
     RetryPolicy,
     StreamMode,
+    ensure_valid_checkpointer,
 )
 from towpath.typing import ContextT, InputT, OutputT, StateT, pad
 
@@ -106,25 +118,31 @@ class Pregel(
             )  # fmt: skip
             plan = raw.plan(semantics or default(), check=auto_validate)
         self.plan_of_graph = plan
-        self.checkpointer = checkpointer
-        self.store = store
-        self.cache = cache
+        self.checkpointer = ensure_valid_checkpointer(checkpointer)
+        self.store = store_of(store)
+        self.cache = cache_of(cache)
         self.name = name
         self.debug = bool(debug)
         self.config = config
+        modes_of(stream_mode)
         self.stream_mode = stream_mode
         self.stream_eager = stream_eager
-        self.step_timeout = step_timeout
-        self.retry_policy = retry_policy
-        self.cache_policy = cache_policy
-        self.stream_transformers = stream_transformers
+        self.step_timeout = seconds_of("step_timeout", step_timeout)
+        self.retry_policy = retry_policies(retry_policy) or ()
+        self.cache_policy = cache_policy_of(cache_policy)
+        self.stream_transformers = factories_of(stream_transformers)
 
     # -- what it is made of ---------------------------------------------------
 
     @property
-    def nodes(self) -> Mapping[str, NodeSpec]:
+    def nodes(self) -> Mapping[str, NodeFace]:
         """The nodes, the entry and error handlers included."""
-        return self.plan_of_graph.nodes
+        plan = self.plan_of_graph
+        if len(plan.faces) != len(plan.nodes):
+            plan.faces.update(
+                (name, NodeFace(spec)) for name, spec in plan.nodes.items()
+            )
+        return plan.faces
 
     @property
     def channels(self) -> Mapping[str, Any]:
@@ -200,7 +218,7 @@ class Pregel(
         self, config: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> Self:
         """A graph like this one whose runs start from this config."""
-        return self.copy({"config": merge(self.config, config, kwargs)})
+        return self.copy({"config": {CONF: {}, **merge(self.config, config, kwargs)}})
 
     def lint(self, *, ignore: Collection[str] = ()) -> list[Finding]:
         """Look for mistakes that can be seen without running the graph.

@@ -24,6 +24,7 @@ from towpath.call.attempt import wrong_colour
 from towpath.constants import MISSING, TASKS
 from towpath.context import ambient
 from towpath.errors import InvalidGraphError, InvalidUpdateError
+from towpath.given import cache_policy_of, retry_policies, trace_policy_of
 from towpath.plan import Action, action_of
 from towpath.types import CachePolicy, RetryPolicy, TimeoutPolicy, TracePolicy
 
@@ -68,6 +69,17 @@ class PregelNode:
     retry_policy: Sequence[RetryPolicy] = ()
     cache_policy: CachePolicy[Any] | None = None
     timeout: TimeoutPolicy | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse policies that are none.
+
+        Raises:
+            InvalidPolicyError: says which (TP-605).
+        """
+        self.retry_policy = retry_policies(self.retry_policy) or ()
+        self.cache_policy = cache_policy_of(self.cache_policy)
+        self.trace_policy = trace_policy_of(self.trace_policy)
+        self.timeout = TimeoutPolicy.coerce(self.timeout)
 
     def writes(self, result: Any) -> list[tuple[str, Any]]:
         """All writes after this result."""
@@ -132,7 +144,12 @@ class NodeBuilder:
         return self
 
     def do(self, node: Any) -> Self:
-        """Call this; several are called one after the other."""
+        """Call this; several are called one after the other.
+
+        Raises:
+            InvalidGraphError: it cannot be called (TP-101).
+        """
+        action_of(node, "step")
         self._steps.append(node)
         return self
 
@@ -161,12 +178,12 @@ class NodeBuilder:
 
     def add_retry_policies(self, *policies: RetryPolicy) -> Self:
         """Try again after errors; the first policy that fits counts."""
-        self._retry.extend(policies)
+        self._retry.extend(retry_policies(policies) or ())
         return self
 
     def add_cache_policy(self, policy: CachePolicy[Any]) -> Self:
         """Reuse results for inputs that were seen before."""
-        self._cache = policy
+        self._cache = cache_policy_of(policy)
         return self
 
     def set_timeout(self, timeout: float | timedelta | TimeoutPolicy | None) -> Self:

@@ -6,7 +6,6 @@ and whoever listens to them starts.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,12 +19,14 @@ from towpath.errors import (
     UndeclaredKeyError,
     nearest,
 )
+from towpath.given import cache_policy_of, retry_policies
 from towpath.managed.base import ManagedValue
 from towpath.plan import NodeSpec, Plan, View, action_of, tables
 from towpath.plan.identity import identity_of
 from towpath.pregel.nodes import NodeBuilder, PregelNode, nothing_done
 from towpath.semantics import Semantics
 from towpath.types import All, CachePolicy, RetryPolicy, Send
+from towpath.warnings import warn_user
 
 Names = str | Sequence[str]
 
@@ -120,8 +121,8 @@ class RawGraph:
             ),
             call=action.call,
             simple=action.bare,
-            retry=(retry,) if isinstance(retry, RetryPolicy) else tuple(retry),
-            cache=cache,
+            retry=retry_policies(retry) or (),
+            cache=cache_policy_of(cache),
             timeout=node.timeout,
             metadata=dict(node.metadata),
             tags=tuple(node.tags),
@@ -258,7 +259,7 @@ def type_of(channels: Mapping[str, BaseChannel[Any, Any, Any]], names: Names) ->
 
 
 def dropped(message: str) -> None:
-    warnings.warn(f"{message}; it was dropped", RuntimeWarning, stacklevel=2)
+    warn_user(f"{message}; it was dropped", RuntimeWarning)
 
 
 def refuse_unknown(what: str, channel: str, known: Iterable[str]) -> None:

@@ -23,6 +23,7 @@ from towpath.pregel.config import merge
 from towpath.pregel.diagram import Graph
 from towpath.pregel.ports import tracer
 from towpath.pregel.protocol import PregelProtocol
+from towpath.pregel.remote_events import RemoteEventVerbs
 from towpath.pregel.wire import (
     PAGE,
     Chunk,
@@ -82,7 +83,9 @@ class Call:
             task.scope.emit((ns, chunk.mode, chunk.payload))
 
 
-class RemoteGraph(BatchVerbs, ChainVerbs, PregelProtocol[Any, Any, Any, Any]):
+class RemoteGraph(
+    RemoteEventVerbs, BatchVerbs, ChainVerbs, PregelProtocol[Any, Any, Any, Any]
+):
     """A graph on a server, by the id or name of an assistant there.
 
     `distributed_tracing` sends the trace that runs here along, in headers.
@@ -260,14 +263,6 @@ class RemoteGraph(BatchVerbs, ChainVerbs, PregelProtocol[Any, Any, Any, Any]):
             **given,
         }
         return Call(request, look, task)
-
-    def stream_events(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Servers tell of runs in stream modes.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        raise NotImplementedError("a graph elsewhere is read by stream() and astream()")
 
     # -- states -----------------------------------------------------------------
 

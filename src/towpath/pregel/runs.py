@@ -8,8 +8,7 @@ passes up what it asks.
 from __future__ import annotations
 
 import itertools
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,21 +16,29 @@ from towpath.call.inherit import install
 from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import CONF, NS_SEP
 from towpath.context import current
-from towpath.errors import ColourError, InvalidUpdateError, NoCheckpointerError, nearest
+from towpath.errors import (
+    ColourError,
+    InvalidUpdateError,
+    NoCheckpointerError,
+    UnsavedResumeError,
+    nearest,
+)
+from towpath.given import node_names
 from towpath.kernel.commands import Program
 from towpath.kernel.request import Chunk, Request, silence
 from towpath.kernel.run import Outcome, run
 from towpath.plan import Plan
 from towpath.pregel.chunks import Format, modes_of
 from towpath.pregel.claims import claim_thread
-from towpath.pregel.config import InvalidConfigError, limit_of, merge
+from towpath.pregel.config import InvalidConfigError, NotAnOptionError, limit_of, merge
 from towpath.pregel.debug import EXCLUDED_METADATA_KEYS
 from towpath.pregel.lifecycle import Listeners, listeners_of
 from towpath.pregel.ports import Graph, bump_of, surrounding, trace_of
 from towpath.runtime import RunControl
 from towpath.schema import shape_of
 from towpath.step.tasks import Task, lasting_ns
-from towpath.warnings import LangGraphDeprecatedSinceV10, TowpathWarning
+from towpath.types import Command
+from towpath.warnings import LangGraphDeprecatedSinceV10, TowpathWarning, warn_user
 
 SERIAL: Final = itertools.count(1)
 PROCESS: Final = f"{id(SERIAL):x}"
@@ -67,6 +74,11 @@ class Options:
             self.durability = "async" if self.during else "exit"
         if self.version != "v1":
             choice("version", self.version, ("v1", "v2"))
+        if self.control is not None and not hasattr(self.control, "request_drain"):
+            raise NotAnOptionError(f"control is a RunControl, not {self.control!r}")
+        keys = self.output_keys
+        if not (keys is None or isinstance(keys, Iterable)):
+            raise NotAnOptionError(f"output_keys are names of keys, not {keys!r}")
 
 
 def extras(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,10 +90,9 @@ def extras(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
     taken = dict(given)
     if "checkpoint_during" in taken:
         during = taken.pop("checkpoint_during")
-        warnings.warn(
+        warn_user(
             "`checkpoint_during` is deprecated. Please use `durability` instead.",
             LangGraphDeprecatedSinceV10,
-            stacklevel=4,
         )
         taken["during"] = during
     for name in taken:
@@ -146,7 +157,7 @@ def prepare_run(
     request.cache = graph.cache
     request.step_timeout = graph.step_timeout
     if parent is None:
-        place_root(graph, request, merged)
+        place_root(graph, request, merged, told=options.durability is not None)
     else:
         place_nested(graph, request, parent, config, options)
     if request.control is None:
@@ -208,6 +219,7 @@ def labels_of(
 
 
 TASK_MODES: Final = frozenset({"tasks", "debug"})
+IDLE_DURABILITY: Final = "`durability` has no effect without a checkpointer"
 DURABILITY: Final = "__pregel_durability"
 SILENT: Final = Format(frozenset(), single=True, subgraphs=False, version="v1")
 """What a caller wants who only waits for the end; shared, and never changed."""
@@ -245,24 +257,26 @@ def format_of(
     graph: Graph, options: Options, listeners: Listeners | None, *, streams: bool
 ) -> Format:
     """What the caller listens to."""
-    mode = options.stream_mode
-    if not (streams or listeners or options.print_mode or options.version == "v2"):
+    mode, plan = options.stream_mode, graph.plan_of_graph
+    prints = options.print_mode
+    if options.debug or plan.debug:
+        prints = plan.semantics.debug_prints or prints
+    if not (streams or listeners or prints or options.version == "v2"):
         return SILENT
     if not streams:
         asked: tuple[str, ...] = ()
     else:
         asked = modes_of(graph.stream_mode if mode is None else mode)
-    printed = modes_of(options.print_mode)
     single = mode is None or isinstance(mode, str)
-    schema = graph.plan_of_graph.output_schema
+    schema = plan.output_schema
     typed = options.version == "v2" and schema is not None
     return Format(
         frozenset(asked),
         single,
         options.subgraphs,
         options.version,
-        frozenset(printed),
-        frozenset(graph.plan_of_graph.semantics.inner_modes),
+        frozenset(modes_of(prints)),
+        frozenset(plan.semantics.inner_modes),
         listeners=listeners,
         make=shape_of(schema).make if typed else None,
     )
@@ -298,7 +312,7 @@ def stops(
         return own
     if asked == "*":
         return "*"
-    names = frozenset((asked,) if isinstance(asked, str) else asked)
+    names = frozenset(node_names("a breakpoint", asked))
     for name in names:
         if name not in plan.nodes:
             raise InvalidUpdateError(
@@ -308,8 +322,12 @@ def stops(
     return names
 
 
-def place_root(graph: Graph, request: Request, config: Mapping[str, Any]) -> None:
+def place_root(
+    graph: Graph, request: Request, config: Mapping[str, Any], *, told: bool
+) -> None:
     """Where a run that nobody is around of keeps its state.
+
+    `told`: the caller said how durable that is to be.
 
     Raises:
         NoCheckpointerError: checkpointer=True, a breakpoint that nothing could
@@ -323,6 +341,9 @@ def place_root(graph: Graph, request: Request, config: Mapping[str, Any]) -> Non
             hint="give the outer graph a checkpointer",
         )
     if not saver:
+        refuse_answers(request)
+        if told:
+            warn_user(IDLE_DURABILITY, TowpathWarning)
         request.origin = f"{PROCESS}-{next(SERIAL)}"
         refuse_unsaved_stops(graph, request)
         return
@@ -344,6 +365,20 @@ def place_root(graph: Graph, request: Request, config: Mapping[str, Any]) -> Non
     forks = {**(conf.get("checkpoint_map") or {}), **({ns: pinned} if pinned else {})}
     request.pinned = forks.pop("", None)
     request.forks = forks
+
+
+def refuse_answers(request: Request) -> None:
+    """Refuse an answer where nothing could have been asked.
+
+    Raises:
+        UnsavedResumeError: says so (TP-601).
+    """
+    given = request.input
+    if isinstance(given, Command) and given.has_resume:
+        raise UnsavedResumeError(
+            "Command(resume=...) needs a checkpointer: without one no question is kept",
+            hint="compile(checkpointer=InMemorySaver()) or a durable one",
+        )
 
 
 def refuse_unsaved_stops(graph: Graph, request: Request) -> None:
@@ -378,6 +413,7 @@ def place_nested(
     request.fork_base, request.fork_id = outer.fork_base, outer.fork_id
     request.forks = outer.forks
     request.answers = outer.answers
+    request.early = outer.early
     request.thread_id = outer.thread_id
     number_call(graph, request, parent)
     if outer.forks:
@@ -423,7 +459,7 @@ def place_thread(graph: Graph, request: Request, thread: Any) -> None:
     if graph.plan_of_graph.semantics.unplaced_savers == "error":
         hint = "run the outer graph with a thread_id"
         raise NoCheckpointerError(message, hint=hint)
-    warnings.warn(f"{message}; it stores nothing", TowpathWarning, stacklevel=2)
+    warn_user(f"{message}; it stores nothing", TowpathWarning)
     request.saver = None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,7 @@ from towpath.context import current
 from towpath.drive.loop import LoopDriver
 from towpath.drive.reading import alook, look
 from towpath.drive.sync import SyncDriver
-from towpath.errors import NoCheckpointerError
+from towpath.errors import NoCheckpointerError, NoThreadError
 from towpath.kernel.commands import FetchAll, Program
 from towpath.kernel.edit import bulk_update
 from towpath.kernel.inspect import find_subgraph, get_state, past, stored_ns
@@ -25,7 +24,7 @@ from towpath.pregel.config import merge
 from towpath.pregel.ports import bump_of
 from towpath.pregel.runs import check_colour
 from towpath.types import StateSnapshot, StateUpdate
-from towpath.warnings import TowpathWarning
+from towpath.warnings import TowpathWarning, warn_user
 
 # Checkpoints read at a time: a long history is never held whole, but values that
 # grew from each other are read once where they are read together.
@@ -81,7 +80,7 @@ def place_of(graph: Any, config: Mapping[str, Any]) -> Place:
             hint="compile(checkpointer=...)",
         )
     if conf.get("thread_id") is None:
-        raise NoCheckpointerError(
+        raise NoThreadError(
             "the config names no thread",
             hint="pass {'configurable': {'thread_id': '...'}}",
         )
@@ -127,11 +126,10 @@ def warn_unstored(plan: Plan, keys: Iterable[str]) -> None:
     """Say it when a filter asks for metadata that this graph does not store."""
     for key in keys:
         if key not in OWN_METADATA and not plan.semantics.keeps(key):
-            warnings.warn(
+            warn_user(
                 f"graph `{plan.name}` stores no metadata `{key}`, so a filter finds "
                 f"none: compile(store_metadata=[{key!r}])",
                 TowpathWarning,
-                stacklevel=3,
             )
 
 
@@ -270,7 +268,10 @@ class StateVerbs:
     def get_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False
     ) -> Iterator[tuple[str, Any]]:
-        """The compiled graphs among the nodes, by name; nested ones as `a|b`."""
+        """The compiled graphs among the nodes, by name; nested ones as `a|b`.
+
+        `recurse` looks into them, too; a `namespace` is the only one wanted.
+        """
         for name, spec in self.plan_of_graph.nodes.items():
             action = spec.action
             graph = None if action is None else action.graph
@@ -279,11 +280,9 @@ class StateVerbs:
                 continue
             if namespace is None or namespace == name:
                 yield name, graph
-            if recurse or (namespace and namespace.startswith(f"{name}|")):
-                inner = namespace[len(name) + 1 :] if namespace else None
-                for sub, deeper in graph.get_subgraphs(
-                    namespace=inner or None, recurse=recurse
-                ):
+            if recurse and (namespace is None or namespace.startswith(f"{name}|")):
+                inner = None if namespace is None else namespace[len(name) + 1 :]
+                for sub, deeper in graph.get_subgraphs(namespace=inner, recurse=True):
                     yield f"{name}|{sub}", deeper
 
     async def aget_subgraphs(

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from towpath.channels.base import BaseChannel
-from towpath.constants import MISSING, TOLD
+from towpath.constants import INPUT, MISSING, TOLD
 from towpath.errors import EmptyChannelError
 from towpath.plan import Plan
 from towpath.step.written import Written
@@ -122,6 +122,8 @@ def open_state(
         return own_state(plan, state, checkpoint, bump)
     state = State(Cells(plan.cells), step, bump)
     channels = state.channels
+    if plan.semantics.bare_checkpoints:
+        state.seen[INPUT] = {}
     for name in plan.early:
         channel = channels[name]
         if name in plan.key_set:

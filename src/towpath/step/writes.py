@@ -7,7 +7,6 @@ first, then what the branches answered and the static edges.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
@@ -16,9 +15,11 @@ from towpath.errors import (
     InvalidReturnError,
     InvalidUpdateError,
     InvalidValueError,
+    NoDestinationError,
     ParentCommand,
     UndeclaredKeyError,
     UnknownNodeError,
+    UnmappedAnswerError,
     nearest,
 )
 from towpath.plan import BranchSpec, NodeSpec, Plan
@@ -27,6 +28,7 @@ from towpath.step.state import State
 from towpath.step.tasks import Write
 from towpath.step.written import Result
 from towpath.types import Command, Send
+from towpath.warnings import warn_user
 
 TO: Final = "branch:to:"
 JOIN: Final = "join:"
@@ -185,7 +187,7 @@ def undeclared(plan: Plan, spec: NodeSpec, key: Any) -> None:
     if plan.semantics.undeclared_keys == "error":
         hint = nearest(key, plan.keys) or f"declared are: {', '.join(plan.keys)}"
         raise UndeclaredKeyError(message, hint=hint)
-    warnings.warn(f"{message}; it was dropped", RuntimeWarning, stacklevel=2)
+    warn_user(f"{message}; it was dropped", RuntimeWarning)
 
 
 def target_writes(plan: Plan, target: Any, source: str) -> list[Write]:
@@ -207,7 +209,7 @@ def target_writes(plan: Plan, target: Any, source: str) -> list[Write]:
     if plan.semantics.unknown_nodes == "error":
         known = [name for name, spec in plan.nodes.items() if not spec.hidden]
         raise UnknownNodeError(message, hint=nearest(target, known))
-    warnings.warn(f"{message}; nothing runs there", RuntimeWarning, stacklevel=2)
+    warn_user(f"{message}; nothing runs there", RuntimeWarning)
     return []
 
 
@@ -235,12 +237,12 @@ def branch_writes(
         if branch.ends is not None and not isinstance(item, Send):
             target = branch.ends.get(item, MISSING)
             if target is MISSING:
-                raise UnknownNodeError(
+                raise UnmappedAnswerError(
                     f"{source} answered {item!r}, which its path map does not hold",
                     hint=nearest(item, map(str, branch.ends)),
                 )
         if target is None or target == START:
-            raise UnknownNodeError(
+            raise NoDestinationError(
                 f"{source} answered {target!r}, which is no destination",
                 hint="answer a node's name, END, a Send, or a list of them",
             )

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
+from towpath.errors import TowpathError, nearest
 from towpath.stream._convert import now_ms
 from towpath.stream._types import (
     ProtocolEvent,
@@ -21,6 +22,22 @@ from towpath.stream._types import (
 from towpath.stream.stream_channel import StreamChannel
 
 TransformerFactory = Callable[[tuple[str, ...]], StreamTransformer]
+
+
+class UnknownProjectionError(TowpathError, KeyError):
+    """A projection was asked for that no transformer of the run has."""
+
+    code = "TP-613"
+
+
+class Projections(dict[str, Any]):
+    """The projections of a run, by name."""
+
+    def __missing__(self, name: object) -> Any:
+        raise UnknownProjectionError(
+            f"this run has no projection {name!r}; it has {', '.join(sorted(self))}",
+            hint=nearest(name, self),
+        )
 
 
 class StreamMux:
@@ -46,7 +63,7 @@ class StreamMux:
     ) -> None:
         self.is_async = is_async
         self.scope = scope
-        self.extensions: dict[str, Any] = {}
+        self.extensions: dict[str, Any] = Projections()
         self.native_keys: set[str] = set()
         self._assign_seq = _assign_seq
         self._factories = factories

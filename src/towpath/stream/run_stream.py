@@ -146,7 +146,7 @@ class GraphRunStream(RunView):
         """Items of several projections with their names, in order of arrival.
 
         Raises:
-            KeyError: there is no projection of that name.
+            UnknownProjectionError: there is none of that name (TP-613).
             TypeError: it is no `StreamChannel`.
             RuntimeError: somebody reads it already.
         """

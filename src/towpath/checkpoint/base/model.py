@@ -100,6 +100,12 @@ class Address(NamedTuple):
         return self.ns in (None, ns) and self.id in (None, at)
 
 
+class UnplacedError(ValueError, KeyError):
+    """A config does not name the thread or checkpoint that something belongs to."""
+
+    __str__ = Exception.__str__  # not the repr, which a KeyError shows
+
+
 def locate(config: RunnableConfig) -> Address:
     """Read the address out of a config.
 
@@ -108,6 +114,7 @@ def locate(config: RunnableConfig) -> Address:
     as a list or an object must not reach a query.
 
     Raises:
+        UnplacedError: there is no thread id.
         ValueError: there is no usable thread id or namespace.
     """
     configurable = config.get("configurable") or {}
@@ -127,7 +134,7 @@ def _thread_text(thread: object) -> str:
     if isinstance(thread, (str, int, uuid.UUID)) and not isinstance(thread, bool):
         return str(thread)
     if thread is None:
-        raise ValueError("a saver needs `thread_id` in config['configurable']")
+        raise UnplacedError("a saver needs `thread_id` in config['configurable']")
     kind = type(thread).__name__
     raise ValueError(f"`thread_id` must be a str, an int or a UUID, not {kind}")
 
@@ -211,11 +218,16 @@ def get_checkpoint_metadata(
 ) -> CheckpointMetadata:
     """Add the scalars of a config's metadata and configurable to `metadata`.
 
-    What `metadata` says wins, then the config's metadata. Our savers store the
-    metadata they are handed; whether a caller's configurable is added to it is
-    the engine's decision.
+    Texts lose their zeros, which some databases cannot hold.
+
+    What `metadata` says wins, then the config's metadata. Our savers add what the
+    default semantics store of a config that they are handed; what a run stores of
+    its caller's config is the engine's decision.
     """
-    merged: dict[str, Any] = dict(metadata)
+    merged: dict[str, Any] = {
+        key: value.replace("\0", "") if isinstance(value, str) else value
+        for key, value in metadata.items()
+    }
     bags = (config.get("metadata") or {}, config.get("configurable") or {})
     for bag in bags:
         for key, value in bag.items():

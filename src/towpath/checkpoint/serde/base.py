@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+from towpath.errors import SerializationError
+
 
 class UntypedSerializerProtocol(Protocol):
     """A codec whose bytes carry no type tag."""
@@ -60,7 +62,16 @@ class SerializerCompat(SerializerProtocol):
 def maybe_add_typed_methods(
     serde: SerializerProtocol | UntypedSerializerProtocol,
 ) -> SerializerProtocol:
-    """Return `serde`, wrapped when it lacks the typed methods."""
+    """Return `serde`, wrapped when it lacks the typed methods.
+
+    Raises:
+        SerializationError: it is no codec (TP-503).
+    """
     if isinstance(serde, SerializerProtocol):
         return serde
+    if not (hasattr(serde, "dumps") and hasattr(serde, "loads")):
+        raise SerializationError(
+            f"a serde has dumps_typed() and loads_typed(), which {serde!r} has not",
+            hint="pass a codec such as JsonPlusSerializer()",
+        )
     return SerializerCompat(serde)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, Literal
@@ -19,6 +18,7 @@ from towpath.checkpoint.serde.registry import register
 from towpath.checkpoint.serde.urls import register_urls
 from towpath.errors import DeserializationError
 from towpath.semantics import default
+from towpath.warnings import warn_user
 
 register_own()
 register_langchain()
@@ -66,10 +66,10 @@ class JsonPlusSerializer(SerializerProtocol):
         __unpack_ext_hook__: Callable[[int, bytes], Any] | None = None,  # noqa: ARG002
     ) -> None:
         if pickle_fallback:
-            warnings.warn(
+            warn_user(
                 "`pickle_fallback` has no effect: Towpath never unpickles what is "
                 "stored. Register the type with towpath.checkpoint.serde.register",
-                stacklevel=2,
+                UserWarning,
             )
         learns = not default().strict_codec if learn is None else learn
         self._codec = _LEARNING if learns else _STRICT

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import ormsgpack
 
-from towpath.checkpoint.serde.registry import DEFAULT, unknown_name
+from towpath.checkpoint.serde.registry import DEFAULT, refuse_name
 from towpath.checkpoint.serde.types import _DeltaSnapshot
 from towpath.errors import DeserializationError
 
@@ -127,7 +127,7 @@ def built(code: int, parts: Any) -> Any:
     path = (module, name, *method) if code == 3 else (module, name)
     make = maker(tuple(path), None)
     if make is None:
-        raise unknown_name(f"{module}:{name}")
+        refuse_name(f"{module}:{name}")
     if code == 1:
         return make(*given)
     return make(**given) if code in {2, 4, 5} else make(given)

@@ -15,8 +15,9 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, NoReturn, TypeVar, overload
 
+from towpath.checkpoint.serde.event_hooks import emit_serde_event
 from towpath.checkpoint.serde.schema import reachable
 from towpath.checkpoint.serde.shape import shape_of
 from towpath.errors import DeserializationError, SerializationError
@@ -123,7 +124,7 @@ class Registry:
             self._grow(tuple(self._declared))
             entry = self._by_name.get(name) or self._named(name)
         if entry is None:
-            raise unknown_name(name)
+            refuse_name(name)
         return entry
 
     def _named(self, name: str) -> Entry | None:
@@ -187,9 +188,15 @@ def other_way(cls: type) -> str | None:
     return None
 
 
-def unknown_name(name: str) -> DeserializationError:
-    """Return the error for a stored name that nobody registered."""
-    return DeserializationError(
+def refuse_name(name: str) -> NoReturn:
+    """Refuse a stored name that nobody registered, and tell listeners of it.
+
+    Raises:
+        DeserializationError: says so (TP-504).
+    """
+    module, _, own = name.partition(":")
+    emit_serde_event({"kind": "blocked", "module": module, "name": own})
+    raise DeserializationError(
         f"the stored class {name!r} is not registered in this program",
         hint="declare it in a state schema, or import the module that defines it "
         "and call towpath.checkpoint.serde.register on it",

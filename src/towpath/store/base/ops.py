@@ -206,12 +206,17 @@ class InvalidNamespaceError(ValueError):
     """A namespace that items cannot be put in."""
 
 
+class InvalidKeyError(ValueError):
+    """A key is no text that could be stored everywhere."""
+
+
 def validate_op_namespace(op: Op) -> None:
-    """Check the namespace of an operation.
+    """Check the names of an operation.
 
     Raises:
-        InvalidNamespaceError: a label is empty, has a period or is not a str,
-            or nothing can be put there.
+        InvalidNamespaceError: a label is empty, has a period or a NUL, is not a str or
+            has a lone surrogate, which no file can hold, or nothing can be put there.
+        InvalidKeyError: the key has a lone surrogate.
     """
     if isinstance(op, PutOp):
         _check_put(op.namespace)
@@ -219,6 +224,31 @@ def validate_op_namespace(op: Op) -> None:
         _check_labels(op.namespace)
     elif isinstance(op, SearchOp):
         _check_labels(op.namespace_prefix)
+    else:
+        for condition in op.match_conditions or ():
+            for label in condition.path:
+                _check_text(label, condition.path)
+    if isinstance(op, PutOp | GetOp) and not _storable(op.key):
+        raise InvalidKeyError(f"The key {op.key!a} has a lone surrogate.")
+
+
+def _storable(text: object) -> bool:
+    """Whether a text can be written as UTF-8: it has no lone surrogate."""
+    if not isinstance(text, str) or text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_text(label: object, namespace: Iterable[object]) -> None:
+    if not _storable(label):
+        raise InvalidNamespaceError(
+            f"Invalid namespace label {label!a} found in {namespace!a}. "
+            "Namespace labels cannot have lone surrogates."
+        )
 
 
 def _check_put(namespace: tuple[str, ...]) -> None:
@@ -247,10 +277,16 @@ def _check_labels(namespace: Iterable[object]) -> None:
                 f"Invalid namespace label '{label}' found in {namespace}. Namespace "
                 "labels cannot contain periods ('.')."
             )
+        if "\0" in label:
+            raise InvalidNamespaceError(
+                f"Invalid namespace label {label!r} found in {namespace}. Namespace "
+                "labels cannot contain NUL bytes ('\\x00')."
+            )
         if not label:
             raise InvalidNamespaceError(
                 f"Namespace labels cannot be empty strings. Got {label} in {namespace}"
             )
+        _check_text(label, namespace)
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
