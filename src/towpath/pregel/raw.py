@@ -119,7 +119,7 @@ class RawGraph:
                 tuple(key for key in read if key in managed),
             ),
             call=action.call,
-            simple=action.bare,
+            simple=action.blocking,
             retry=(retry,) if isinstance(retry, RetryPolicy) else tuple(retry),
             cache=cache,
             timeout=node.timeout,
