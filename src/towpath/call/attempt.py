@@ -111,7 +111,7 @@ def attempt(scope: RunScope, task: Task, context: TaskContext) -> Attempt:
 
 
 def simple_attempt(scope: RunScope, task: Task) -> Task:
-    """The same for a bare blocking function whose branches are such as well.
+    """The same for a blocking function whose branches are such as well.
 
     Most nodes are, and most of what a superstep costs would otherwise be the
     generators of the general form.
@@ -123,9 +123,9 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
         output = task.input
-        if spec.call is not None:
+        if spec.action is not None:
             try:
-                output = ctx.run(spec.call, output)
+                output = ctx.run(called(spec.action, spec.call, context), output)
             except ParentCommand as error:
                 output = for_here(scope, error)
             if type(output) not in PLAIN:
@@ -137,7 +137,8 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
             own = tuple(writes)
             for branch in spec.branches:
                 view = branch_view(scope, task, own, branch.view)
-                answer = ctx.run(branch.path.call, view)  # type: ignore[arg-type]
+                path = called(branch.path, branch.path.call, context)
+                answer = ctx.run(path, view)
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
         task.writes = writes
@@ -146,6 +147,11 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
     if context.question is not None or context.refused is not None:
         swallowed(task, context)
     return task
+
+
+def called(action: Any, call: Any, context: TaskContext) -> Any:
+    """What to call: a function, with what is injected filled in."""
+    return action.bound(call, context.injected) if action.inject else call
 
 
 def caught(task: Task, context: TaskContext, error: BaseException) -> None:
@@ -397,7 +403,7 @@ def is_direct(scope: RunScope, task: Task) -> bool:
 async def direct_attempt(
     scope: RunScope, task: Task, context: TaskContext, ctx: Context | None = None
 ) -> Task:
-    """The same for an async function of the state whose branches are such as well.
+    """The same for an async function whose branches are such as well.
 
     It is awaited in `ctx`; without one, the asyncio task that runs this has the
     attempt's own context.
@@ -407,7 +413,8 @@ async def direct_attempt(
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
         try:
-            output = await inside(ctx, spec.acall, task.input)
+            node = called(spec.action, spec.acall, context)
+            output = await inside(ctx, node, task.input)
         except ParentCommand as error:
             output = for_here(scope, error)
         if type(output) not in PLAIN and is_runnable(output):
@@ -418,7 +425,8 @@ async def direct_attempt(
             own = tuple(writes)
             for branch in spec.branches:
                 view = branch_view(scope, task, own, branch.view)
-                answer = await inside(ctx, branch.path.acall, view)
+                path = called(branch.path, branch.path.acall, context)
+                answer = await inside(ctx, path, view)
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
         task.writes = writes

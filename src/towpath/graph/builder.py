@@ -187,7 +187,7 @@ class PlanMaker:
             self.view(self.blueprint.input_schema),
             edges=tuple(edges),
             branches=branches,
-            simple=all(branch.path.bare for branch in branches),
+            simple=all(branch.path.blocking for branch in branches),
             hidden=True,
             tags=(TAG_HIDDEN,),
             finishes=START in self.finishing,
@@ -250,8 +250,8 @@ class PlanMaker:
             acall=node.action.acall,
             direct=node.action.awaited
             and (not branches or all(b.path.awaited for b in branches)),
-            simple=node.action.bare
-            and (not branches or all(b.path.bare for b in branches)),
+            simple=node.action.blocking
+            and (not branches or all(b.path.blocking for b in branches)),
             retry=retry or (),
             cache=cache,
             timeout=node.timeout or defaults.timeout,

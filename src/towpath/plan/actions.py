@@ -61,24 +61,30 @@ class Action:
     target: Any = None
 
     @property
-    def bare(self) -> bool:
-        """A blocking function of the state and nothing else, or a graph."""
+    def blocking(self) -> bool:
+        """A blocking function with one result, or a graph."""
         return bool(
             self.call is not None
             and (self.acall is None or self.graph is not None)
-            and not self.inject
             and not self.yields
         )
 
     @property
     def awaited(self) -> bool:
-        """An async function of the state and nothing else, or a graph."""
+        """An async function with one result, or a graph."""
         return bool(
             self.acall is not None
             and (self.call is None or self.graph is not None)
-            and not self.inject
             and not self.yields
         )
+
+    def bound(
+        self, call: Callable[..., Any], fill: Callable[[Injected], Any]
+    ) -> Callable[..., Any]:
+        """One of the two callables with what is injected filled in."""
+        if not self.inject:
+            return call
+        return functools.partial(call, **{n: fill(what) for n, what in self.inject})
 
 
 def action_of(target: Any, name: str) -> Action:

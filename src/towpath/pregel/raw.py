@@ -120,7 +120,7 @@ class RawGraph:
                 tuple(key for key in read if key in managed),
             ),
             call=action.call,
-            simple=action.bare,
+            simple=action.blocking,
             retry=retry_policies(retry) or (),
             cache=cache_policy_of(cache),
             timeout=node.timeout,

@@ -102,8 +102,12 @@ class Task:
     @property
     def ns(self) -> str:
         """The namespace of what this task runs inside itself."""
-        own, ns = named_id(self.origin, self.name, self.path), self.origin.ns
-        return f"{ns}{NS_SEP}{own}" if ns else own
+        origin = self.origin
+        if origin.carried:
+            own = named_id(origin, self.name, self.path)
+        else:
+            own = f"{self.name}{NS_END}{self.id}"
+        return f"{origin.ns}{NS_SEP}{own}" if origin.ns else own
 
     def renewed(self) -> Task:
         """The same task for another attempt, when this one was abandoned.
