@@ -6,12 +6,23 @@ A node gets it as a parameter annotated `Runtime[Context]`, or by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack, runtime_checkable
+from typing import (
+    Any,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+    runtime_checkable,
+)
 
 from towpath.context import ambient
 from towpath.errors import TowpathError
+from towpath.store.base import BaseStore
 
 __all__ = (
     "BaseUser",
@@ -23,6 +34,8 @@ __all__ = (
 )
 
 ContextT = TypeVar("ContextT", bound=Any)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class UnsetExecutionInfoError(TowpathError, RuntimeError):
@@ -131,7 +144,7 @@ def _no_op_heartbeat() -> None:
 
 class _Overrides(TypedDict, Generic[ContextT], total=False):
     context: ContextT
-    store: Any
+    store: BaseStore | None
     stream_writer: Callable[[Any], None]
     heartbeat: Callable[[], None]
     previous: Any
@@ -147,7 +160,7 @@ class Runtime(Generic[ContextT]):
 
     context: ContextT = None  # type: ignore[assignment]  # None is the default context
     """What the caller passed as `context`."""
-    store: Any = None
+    store: BaseStore | None = None
     """The store that the graph was compiled with."""
     stream_writer: Callable[[Any], None] = _no_op_stream_writer
     """Sends its argument to the `custom` stream."""
@@ -162,6 +175,25 @@ class Runtime(Generic[ContextT]):
     control: RunControl | None = None
     """The handle by which the run can be asked to stop."""
 
+    @overload
+    def step(
+        self,
+        name: str,
+        function: Callable[P, Awaitable[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Awaitable[T]: ...
+    # In an async node, what another function returns must be awaited, too.
+    @overload
+    def step(
+        self,
+        name: str,
+        function: Callable[P, Any],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Any: ...
     def step(
         self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:

@@ -82,7 +82,9 @@ class Call:
             task.scope.emit((ns, chunk.mode, chunk.payload))
 
 
-class RemoteGraph(BatchVerbs, ChainVerbs, PregelProtocol[Any, Any, Any, Any]):
+class RemoteGraph(
+    BatchVerbs[Any, Any, Any, Any], ChainVerbs, PregelProtocol[Any, Any, Any, Any]
+):
     """A graph on a server, by the id or name of an assistant there.
 
     `distributed_tracing` sends the trace that runs here along, in headers.
