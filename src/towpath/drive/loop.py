@@ -509,7 +509,7 @@ class LoopDriver:
         if command.how == "behind":
             backlog = self.backlog(make=True)
             assert backlog is not None
-            await backlog.submit(staged(command).arun)
+            await backlog.submit(staged(command))
             return
         if (backlog := self.backlog()) is not None:
             await backlog.flush()

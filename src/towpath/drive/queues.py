@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 from towpath.drive.common import BACKLOG
+
+
+class Stored(Protocol):
+    """A saver call that can be made in either colour."""
+
+    def run(self) -> Any:
+        """Make it, and wait."""
+
+    async def arun(self) -> Any:
+        """Async twin of `run`."""
 
 
 class Backlog:
     """Saver calls left behind a run, awaited in order by one asyncio task."""
 
     def __init__(self) -> None:
-        self.calls: asyncio.Queue[Callable[[], Awaitable[Any]]] = asyncio.Queue(BACKLOG)
+        self.calls: asyncio.Queue[Stored] = asyncio.Queue(BACKLOG)
         self.error: BaseException | None = None
         self.loop = asyncio.get_running_loop()
         self.task = self.loop.create_task(self.work())
 
-    async def submit(self, call: Callable[[], Awaitable[Any]]) -> None:
+    async def submit(self, call: Stored) -> None:
         self.check()
         await self.calls.put(call)
 
@@ -28,7 +37,7 @@ class Backlog:
             call = await self.calls.get()
             try:
                 if self.error is None:
-                    await call()
+                    await call.arun()
             except BaseException as error:
                 self.error = error
             self.calls.task_done()
@@ -37,9 +46,31 @@ class Backlog:
         await self.calls.join()
         self.check()
 
-    def flush_from_thread(self) -> None:
-        """Wait in another thread until everything is stored."""
-        asyncio.run_coroutine_threadsafe(self.flush(), self.loop).result()
+    def is_here(self) -> bool:
+        """Whether the loop is the one that runs this thread, and waits for it."""
+        try:
+            return asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            return False
+
+    def flush_blocking(self) -> None:
+        """Wait in a blocking run until everything is stored.
+
+        In the loop's own thread nothing would happen meanwhile, so what has not
+        begun is stored here. What has is before it in the saver's own order.
+        """
+        if not self.is_here():
+            asyncio.run_coroutine_threadsafe(self.flush(), self.loop).result()
+            return
+        while not self.calls.empty():
+            call = self.calls.get_nowait()
+            try:
+                if self.error is None:
+                    call.run()
+            except BaseException as error:
+                self.error = error
+            self.calls.task_done()
+        self.check()
 
     def check(self) -> None:
         # Kept: what comes after a checkpoint that is not there has no ground.
