@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from towpath.checkpoint.base.lease import TTL_S, Lease, is_dead
-from towpath.checkpoint.programs import NOW, Program, Query
+from towpath.checkpoint.programs import HOLD, NOW, Program, Query
 from towpath.errors import LeaseLostError, ThreadBusyError
 
-EPOCH: Final = (
-    "(SELECT l.epoch FROM towpath_leases l WHERE l.thread = s.thread AND l.owner = ?)"
+_EPOCH: Final = (
+    "SELECT l.epoch FROM towpath_leases l WHERE l.thread = s.thread AND l.owner = ?"
 )
+EPOCH: Final = f"({_EPOCH})"
 """Of a space `s`, the epoch in which an owner holds its thread."""
+HELD_EPOCH: Final = f"({_EPOCH} {HOLD})"
+"""The same, for a program that takes no lock: nobody takes it over meanwhile."""
 
 
 def acquire(lease: Lease) -> Program[int]:
@@ -73,7 +76,7 @@ def check_new(lease: Lease | None) -> Program[None]:
     """The same for a thread of which nothing is stored yet."""
     if lease is not None:
         rows = yield from Query(
-            "SELECT epoch FROM towpath_leases WHERE thread = ? AND owner = ?",
+            f"SELECT epoch FROM towpath_leases WHERE thread = ? AND owner = ? {HOLD}",
             (lease.thread, lease.owner),
         )
         check(lease, rows[0][0] if rows else None)

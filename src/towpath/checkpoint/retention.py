@@ -78,10 +78,13 @@ def remove(thread: str, rule: Rule, inside: Inside, dry: bool) -> Program[Affect
 
 def delete(thread: str, dry: bool) -> Program[Affected]:
     """Delete everything of a thread; if `dry`, only count it."""
+    if not dry:
+        # First, so that it waits for who is storing under the thread's lease.
+        yield Query(
+            "DELETE FROM towpath_leases WHERE thread = ?", (thread,), lock=thread
+        )
     take = partial(_take, args=(thread,), dry=dry)
-    checkpoints = yield from take(
-        "towpath_checkpoints", _CHECKPOINT_SIZE, _OF_THREAD, lock=thread
-    )
+    checkpoints = yield from take("towpath_checkpoints", _CHECKPOINT_SIZE, _OF_THREAD)
     writes = yield from take("towpath_writes", "length(data)", _OF_THREAD)
     cells = yield from take(
         "towpath_cells",
@@ -92,8 +95,6 @@ def delete(thread: str, dry: bool) -> Program[Affected]:
         " WHERE s.thread = ?)",
     )
     spaces = yield from take("towpath_spaces", "id", "thread = ?")
-    if not dry:
-        yield Query("DELETE FROM towpath_leases WHERE thread = ?", (thread,))
     return Affected(
         threads=1 if spaces else 0,
         checkpoints=len(checkpoints),
@@ -110,7 +111,6 @@ def _take(
     *,
     args: Sequence[Any],
     dry: bool,
-    lock: str | None = None,
 ) -> Program[list[int]]:
     """Delete rows, or only find them; return the size of each."""
     sql = (
@@ -118,7 +118,7 @@ def _take(
         if dry
         else f"DELETE FROM {table} WHERE {where} RETURNING {size}"
     )
-    rows = yield from Query(sql, args, lock=None if dry else lock)
+    rows = yield from Query(sql, args)
     return [size for (size,) in rows]
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import ChannelVersions
 from towpath.checkpoint.changes import CHANGES, NULL, SAME
-from towpath.checkpoint.leasing import EPOCH, check, check_new
+from towpath.checkpoint.leasing import EPOCH, HELD_EPOCH, check, check_new
 from towpath.checkpoint.programs import (
     NO_CELL,
     Program,
@@ -247,7 +247,8 @@ def put_writes(
         LeaseLostError: another run holds the thread by now.
     """
     rows = yield from Query(
-        f"SELECT s.id, {EPOCH} FROM towpath_spaces s WHERE s.thread = ? AND s.ns = ?",
+        f"SELECT s.id, {HELD_EPOCH} FROM towpath_spaces s"
+        " WHERE s.thread = ? AND s.ns = ?",
         (lease and lease.owner, *place),
     )
     if rows:
