@@ -47,6 +47,16 @@ def acquire(lease: Lease) -> Program[int]:
     return int(epoch) + 1
 
 
+def is_held(thread: str) -> Program[bool]:
+    """Tell whether a run has a thread, which is not known to be dead."""
+    rows = yield from Query(
+        "SELECT owner FROM towpath_leases"
+        f" WHERE thread = ? AND owner IS NOT NULL AND expires > {NOW}",
+        (thread,),
+    )
+    return any(not is_dead(owner) for (owner,) in rows)
+
+
 def busy(thread: str, owner: str) -> ThreadBusyError:
     """Return the error that tells who has a thread."""
     error = ThreadBusyError(
@@ -136,6 +146,11 @@ class LeaseTable:
         lease.end()
         if self._held.get(lease.thread) is lease:
             del self._held[lease.thread]
+
+    def is_held(self, thread: str) -> bool:
+        """Tell whether a run has a thread."""
+        held = self._held.get(thread)
+        return held is not None and not is_dead(held.owner)
 
     def forget(self, thread: str) -> None:
         """Forget who holds a thread that is no more."""

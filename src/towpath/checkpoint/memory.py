@@ -43,6 +43,8 @@ from towpath.checkpoint.base.rules import (
     Outline,
     Place,
     Rule,
+    TaskMarks,
+    asks,
     stale_writes,
 )
 from towpath.checkpoint.base.saver import (
@@ -76,7 +78,7 @@ from towpath.checkpoint.record import (
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.staged import StagedSaver, Storing
 from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver
-from towpath.constants import INTERRUPT
+from towpath.constants import INTERRUPT, RESUME
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -449,7 +451,10 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
                 {place: record.parent for place, record in records.items()},
                 {place for place, writes in written.items() if _asks(writes)},
                 lambda place: self.serde.loads_typed(records[place].metadata),
+                self._leases.is_held(thread),
             )
+            if rule.spares(outline):
+                return Affected(running=1)
             doomed = rule.doomed(outline)
             whole = isinstance(rule, Everything) or doomed == records.keys() != set()
             stale = {*written} if whole else stale_writes(outline, doomed, written)
@@ -541,7 +546,11 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
 
 def _asks(writes: _Writes) -> bool:
-    return any(write.channel == INTERRUPT for write in writes)
+    marks: dict[str, list[tuple[bool, bool, bool]]] = {}
+    for write in writes:
+        mark = (write.channel == INTERRUPT, write.channel == RESUME, write.idx >= 0)
+        marks.setdefault(write.task, []).append(mark)
+    return asks([TaskMarks(*map(any, zip(*of, strict=True))) for of in marks.values()])
 
 
 def _sum_of(

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from towpath.checkpoint import leasing
 from towpath.checkpoint.base.rules import (
     Affected,
     Outline,
     Place,
     Rule,
+    TaskMarks,
+    asks,
     stale_writes,
 )
 from towpath.checkpoint.programs import (
@@ -22,7 +25,7 @@ from towpath.checkpoint.programs import (
 )
 from towpath.checkpoint.record import Cell
 from towpath.checkpoint.sealing import CELLS, SealOf, plain
-from towpath.constants import INTERRUPT
+from towpath.constants import INTERRUPT, RESUME
 
 
 class Inside(NamedTuple):
@@ -56,6 +59,8 @@ def page(after: str | None) -> Program[list[tuple[str, str | None]]]:
 def remove(thread: str, rule: Rule, inside: Inside, dry: bool) -> Program[Affected]:
     """Remove from a thread what a rule dooms; if `dry`, only count it."""
     known = yield from _look(thread, inside, dry)
+    if rule.spares(known.outline):
+        return Affected(running=1)
     doomed = rule.doomed(known.outline)
     if doomed and len(doomed) == len(known.nodes):
         return (yield from delete(thread, dry))
@@ -170,16 +175,21 @@ def _look(thread: str, inside: Inside, dry: bool) -> Program[_Known]:
         known.nodes[ns, at] = _Node(space, opened, (tag, meta), size)
     rows = yield from Query(
         "SELECT s.id, s.ns, w.checkpoint, count(*), sum(length(w.data)),"
-        " max(CASE WHEN w.channel = ? THEN 1 ELSE 0 END) FROM towpath_spaces s"
+        " max(CASE WHEN w.channel = ? THEN 1 ELSE 0 END),"
+        " max(CASE WHEN w.channel = ? THEN 1 ELSE 0 END),"
+        " max(CASE WHEN w.idx >= 0 THEN 1 ELSE 0 END) FROM towpath_spaces s"
         " JOIN towpath_writes w ON w.space = s.id WHERE s.thread = ?"
-        " GROUP BY s.id, s.ns, w.checkpoint",
-        (INTERRUPT, thread),
+        " GROUP BY s.id, s.ns, w.checkpoint, w.task",
+        (INTERRUPT, RESUME, thread),
     )
-    for space, ns, at, count, size, asks in rows:
+    tasks: dict[Place, list[TaskMarks]] = {}
+    for space, ns, at, count, size, *marks in rows:
         known.spaces[ns] = space
-        known.written[ns, at] = (int(count), int(size))
-        if asks:
-            asked.add((ns, at))
+        counted, sized = known.written.get((ns, at), (0, 0))
+        known.written[ns, at] = (counted + int(count), sized + int(size))
+        tasks.setdefault((ns, at), []).append(TaskMarks(*map(bool, marks)))
+    asked.update(place for place, marks in tasks.items() if asks(marks))
+    known.outline.running = yield from leasing.is_held(thread)
     return known
 
 

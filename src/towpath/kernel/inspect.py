@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from towpath.constants import CONF, ERROR, INTERRUPT
+from towpath.constants import CARRIED, CONF, ERROR, INTERRUPT
 from towpath.context import RunnableConfig
 from towpath.errors import UnknownNamespaceError, nearest
 from towpath.kernel.commands import Fetch, Program
@@ -18,7 +18,7 @@ from towpath.plan import Plan
 from towpath.step.interrupts import accepted_answers, is_done, own_writes
 from towpath.step.prepare import prepare
 from towpath.step.project import Keys, child_config, output, result_of
-from towpath.step.state import CARRIED, State
+from towpath.step.state import State
 from towpath.step.tasks import Task, Write, in_fold_order, lasting_ns
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt, PregelTask, StateSnapshot

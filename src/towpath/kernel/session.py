@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from towpath.checkpoint.base.saver import Added
-from towpath.constants import ERROR, INTERRUPT, MISSING, RESUME
+from towpath.constants import CARRIED, ERROR, INTERRUPT, MISSING, RESUME
 from towpath.errors import SerializationError
 from towpath.kernel.commands import (
     Finish,
@@ -33,7 +33,7 @@ from towpath.step.project import (
     touches,
     update_chunk,
 )
-from towpath.step.state import CARRIED, State, to_checkpoint
+from towpath.step.state import State, to_checkpoint
 from towpath.step.tasks import Task, Write, path_key
 from towpath.types import Interrupt
 

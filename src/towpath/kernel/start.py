@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from towpath.constants import (
+    CARRIED,
     CONF,
     ERROR,
     INPUT,
@@ -46,7 +47,7 @@ from towpath.step.interrupts import (
 )
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
-from towpath.step.state import CARRIED, State, open_state, tell_from_here
+from towpath.step.state import State, open_state, tell_from_here
 from towpath.step.tasks import Origin, Task, Write, kept_ids, question_of
 from towpath.step.writes import command_writes, fresh_values, updates_of
 from towpath.types import Command, Interrupt

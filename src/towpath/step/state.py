@@ -11,7 +11,7 @@ that changes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from towpath.channels.base import BaseChannel
 from towpath.constants import MISSING, TOLD
@@ -20,9 +20,6 @@ from towpath.plan import Plan
 from towpath.step.written import Written
 
 Version = Any
-# The key of a checkpoint's metadata under which the ids of tasks are kept that
-# an edit carried over from the checkpoint before.
-CARRIED: Final = "carried"
 Bump = Callable[[Version | None, None], Version]
 
 

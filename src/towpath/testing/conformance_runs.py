@@ -6,9 +6,10 @@ Checks of `staged`, `deltas` and `leases`, for savers that declare them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
-from towpath.checkpoint.base import empty_checkpoint
+from towpath.checkpoint.base import Affected, empty_checkpoint
 from towpath.checkpoint.base.lease import Lease
 from towpath.errors import LeaseLostError, ThreadBusyError
 from towpath.testing.conformance_colours import Blocking
@@ -144,6 +145,20 @@ class RunChecks:
         saver.tend("delete_thread", "t")
         job = saver.saver.stage_commit(at(), *step({"a": 2}, 1), lease=lease)
         raises(LeaseLostError, lambda: saver.run(job))
+        assert saver.list(None) == []
+
+    def leases_keep_a_thread_from_being_swept(self, saver: Blocking) -> None:
+        lease, ttl = Lease("t"), timedelta(0)
+        saver.put(at(), *step({"a": 1}, 1))
+        saver.begin_run(at(), lease)
+        for dry_run in (True, False):
+            told = saver.tend("sweep", ttl=ttl, dry_run=dry_run)
+            assert told == Affected(running=1)
+        self._end(saver, at(), None, lease)
+        saver.begin_run(at(), dead := Lease("t"))
+        dead.end()
+        told = saver.tend("sweep", ttl=ttl)
+        assert (told.threads, told.running) == (1, 0)
         assert saver.list(None) == []
 
     def _end(
