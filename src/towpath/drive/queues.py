@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any, Protocol
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
 
+from towpath.call.children import refuse
 from towpath.drive.common import BACKLOG
+from towpath.kernel.commands import Called
+from towpath.step.children import Child
+from towpath.step.tasks import Task
+
+T = TypeVar("T")
 
 
 class Stored(Protocol):
@@ -101,3 +109,58 @@ class Inbox:
                 await self.reader
             finally:
                 self.reader = None
+
+
+class Host(Protocol):
+    """A driver in a loop, to which threads bring things."""
+
+    loop: asyncio.AbstractEventLoop
+    ended: bool
+    brought: deque[Called | Task]
+
+    def called(self, child: Child) -> None:
+        """Take a call, in the loop."""
+
+    def hand_back(self, task: Task) -> None:
+        """Take a task that has run."""
+
+
+def bring(driver: Host, item: Called | Task) -> None:
+    """Bring a call, or a task that has run, to the loop from a thread.
+
+    Whoever brings it may wait for an answer, and the loop may be over before its
+    next turn. So it lies where the end of the run finds it; and who comes after
+    that looks for itself.
+    """
+    driver.brought.append(item)
+    if not driver.ended:
+        with suppress(RuntimeError):  # the loop is closed
+            driver.loop.call_soon_threadsafe(take, driver)
+            return
+    turn_away(driver.brought)
+
+
+def take(driver: Host) -> None:
+    """Take what threads have brought, in the loop."""
+    for item in drained(driver.brought):
+        if isinstance(item, Called):
+            driver.called(item.child)
+        else:
+            driver.hand_back(item)
+
+
+def turn_away(brought: deque[Called | Task]) -> None:
+    """Answer those for whom it is too late."""
+    for item in drained(brought):
+        child = item.child if isinstance(item, Called) else item
+        if isinstance(child, Child):
+            refuse(child)
+
+
+def drained(items: deque[T]) -> Iterator[T]:
+    """Take what is there; others may take of it at the same time."""
+    while True:
+        try:
+            yield items.popleft()
+        except IndexError:
+            return
