@@ -58,6 +58,8 @@ OUTSIDE = NodeSpec(INPUT, None, (), NOTHING, hidden=True)
 def begin(plan: Plan, req: Request) -> Program[Session]:
     """Load the thread and bring it to where the first superstep starts."""
     saved, rewound = (yield from load(req)) if req.saver else (None, False)
+    if req.root is not None:
+        req.root.used |= {req.ns}
     if saved is None:
         state = open_state(plan, bump=req.bump)
         req.state = state
@@ -165,6 +167,10 @@ def load(req: Request) -> Program[tuple[Any, bool]]:
         req.rewound = rewound or req.rewound
     if req.nested and req.fork_id and not rewound:
         saved = yield from as_of_then(req, saved)
+    elif req.root is not None:
+        saved = yield from led_to(req.root, req, saved)
+    else:
+        req.base = saved.checkpoint["id"]
     return saved, rewound
 
 
@@ -216,6 +222,24 @@ def as_of_then(req: Request, head: Any) -> Program[Any]:
         return head
     older = yield FetchAll(req.saver, req.place(None))
     return next((t for t in older if t.checkpoint["id"] < req.fork_base), None)
+
+
+def led_to(root: Request, req: Request, head: Any) -> Program[Any]:
+    """The newest checkpoint of a subgraph that the thread around it leads to.
+
+    With durability "exit" a subgraph is stored before the run around it. What a run
+    left that died in between belongs to nothing that is stored: who runs it again
+    would give the subgraph its input twice.
+    """
+
+    def is_lost(saved: Any) -> bool:
+        above = (saved.metadata.get("parents") or {}).get("")
+        return above is not None and above > root.base
+
+    if req.pinned or root.rewound or req.ns in root.used or not is_lost(head):
+        return head
+    older = yield FetchAll(req.saver, req.place(None))
+    return next((t for t in older if not is_lost(t)), None)
 
 
 def rewind(req: Request, saved: Any) -> Program[tuple[Any, bool]]:
