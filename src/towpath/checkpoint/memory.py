@@ -43,8 +43,8 @@ from towpath.checkpoint.base.rules import (
     Outline,
     Place,
     Rule,
-    TaskMarks,
     asks,
+    marked,
     stale_writes,
 )
 from towpath.checkpoint.base.saver import (
@@ -78,7 +78,6 @@ from towpath.checkpoint.record import (
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.staged import StagedSaver, Storing
 from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver
-from towpath.constants import INTERRUPT, RESUME
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -139,6 +138,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     capabilities = Capabilities(
         inline=True,
         atomic_commit=True,
+        carries=True,
         deltas=True,
         leases=True,
         retention=True,
@@ -308,11 +308,12 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         *,
         written: Written = None,
         lease: Lease | None = None,
+        own: Sequence[TaskWrites] = (),
     ) -> Staged[RunnableConfig]:
-        """Encode what `commit` stores."""
+        """Encode what `commit` stores, and pending writes of the new checkpoint."""
         address = locate(config)
-        pending = dump_step(self.serde, writes)
-        if pending:
+        pending = [dump_step(self.serde, each) for each in (writes, own)]
+        if writes:
             located(config)
         record = self._record(address, checkpoint, metadata, new_versions, written)
         key = (*address.space, checkpoint["id"])
@@ -322,14 +323,15 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         self,
         key: tuple[str, str, str],
         record: Record,
-        pending: _Writes,
+        pending: Sequence[_Writes],
         lease: Lease | None,
     ) -> RunnableConfig:
         thread, ns, at = key
         with self._lock:
             self._leases.check(lease)
-            if pending and record.parent:
-                self._keep(self.writes[thread, ns, record.parent], pending)
+            for place, writes in zip((record.parent, at), pending, strict=True):
+                if writes and place:
+                    self._keep(self.writes[thread, ns, place], writes)
             self.storage[thread][ns][at] = record
         return address_config(*key)
 
@@ -546,11 +548,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
 
 def _asks(writes: _Writes) -> bool:
-    marks: dict[str, list[tuple[bool, bool, bool]]] = {}
-    for write in writes:
-        mark = (write.channel == INTERRUPT, write.channel == RESUME, write.idx >= 0)
-        marks.setdefault(write.task, []).append(mark)
-    return asks([TaskMarks(*map(any, zip(*of, strict=True))) for of in marks.values()])
+    return asks(marked((write.task, write.channel, write.idx) for write in writes))
 
 
 def _sum_of(

@@ -82,7 +82,12 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     """The part of a SQL saver that does not depend on the database."""
 
     capabilities = Capabilities(
-        atomic_commit=True, deltas=True, leases=True, retention=True, staged=True
+        atomic_commit=True,
+        carries=True,
+        deltas=True,
+        leases=True,
+        retention=True,
+        staged=True,
     )
 
     def __init__(
@@ -251,13 +256,15 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         *,
         written: Written = None,
         lease: Lease | None = None,
+        own: Sequence[TaskWrites] = (),
     ) -> Staged[RunnableConfig]:
-        """Encode what `commit` stores."""
+        """Encode what `commit` stores, and pending writes of the new checkpoint."""
         address = locate(config)
         if writes:
             located(config)
         draft = self._draft(address, checkpoint, metadata, new_versions, writes)
         draft.lease = lease
+        draft.own = dump_step(self.serde, own)
         _, draft.cells = self._encode(address, checkpoint, new_versions, written)
         make = partial(self._completed, draft, checkpoint)
         return self._staged(address.space, make)

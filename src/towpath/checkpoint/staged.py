@@ -76,6 +76,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
             deltas=False,
             leases=False,
             staged=False,
+            carries=False,
         )
 
     def __init__(self, **options: Any) -> None:

@@ -49,6 +49,8 @@ class Draft:
     """Values of channels without a version."""
     writes: list[WriteCell] = field(default_factory=list)
     """Pending writes of the parent."""
+    own: list[WriteCell] = field(default_factory=list)
+    """Those of the checkpoint itself, which it takes over."""
     lease: Lease | None = None
     seal: Seal = PLAIN
 
@@ -99,6 +101,8 @@ def commit(draft: Draft) -> Program[set[str]]:
     if draft.writes:
         assert draft.parent is not None
         yield from _store_writes(space, draft.parent, draft.writes, seal)
+    if draft.own:
+        yield from _store_writes(space, draft.id, draft.own, seal)
     return set()
 
 

@@ -111,6 +111,7 @@ def staged(command: Persist | Record) -> Any:
             command.path,
             lease=command.lease,
         )
+    along = {"own": command.own} if command.own else {}
     return saver.stage_commit(
         command.config,
         command.checkpoint,
@@ -119,6 +120,7 @@ def staged(command: Persist | Record) -> Any:
         command.writes,
         written=command.written,
         lease=command.lease,
+        **along,
     )
 
 

@@ -325,6 +325,4 @@ def keep(session: Session) -> Program[None]:
         if (stand_in := stand_in_of(session.plan, task, pending.get(task.id, ())))
     ]
     state.carried = kept_ids([*tasks, *handlers])
-    yield from session.commit("update")
-    for task_id, writes in pending.items():
-        yield from session.record(task_id, "", writes)
+    yield from session.take_over("update", pending)

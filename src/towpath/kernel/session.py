@@ -147,7 +147,23 @@ class Session:
         for task_id, path, writes in late:
             yield from self.record(task_id, path, writes)
 
-    def commit(self, source: str) -> Program[None]:
+    def take_over(
+        self, source: str, recorded: Mapping[str, Sequence[Write]]
+    ) -> Program[None]:
+        """Commit a checkpoint whose tasks were planned before, with what is recorded.
+
+        In one transaction where the saver can: who died in between would leave tasks
+        to be repeated that have ended, and questions that nobody has asked.
+        """
+        tasks = [(task, "", writes) for task, writes in recorded.items()]
+        if capable(self.saver, "carries"):
+            yield from self.commit(source, tasks)
+            return
+        yield from self.commit(source)
+        for task, path, writes in tasks:
+            yield from self.record(task, path, writes)
+
+    def commit(self, source: str, own: LateWrites = ()) -> Program[None]:
         """Store the state as a checkpoint, with the late writes of its step."""
         state = self.state
         late: LateWrites = ()
@@ -170,6 +186,8 @@ class Session:
             written(self.plan, state),
             self.req.lease,
         )
+        if own:
+            command.own = own
         yield from self.put(command)
         state.step += 1
 

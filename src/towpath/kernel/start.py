@@ -559,10 +559,8 @@ def branch_off(session: Session, answers: Mapping[str, Any]) -> Program[None]:
     session.pending = kept
     state.changed.clear()
     req.fork_base = req.fork_base or state.id
-    yield from session.commit("fork")
+    yield from session.take_over("fork", kept)
     req.fork_id = req.fork_id or state.id
-    for task_id_, writes in kept.items():
-        yield from session.record(task_id_, "", writes)
 
 
 def asked_ever(

@@ -1,6 +1,6 @@
 """What a checkpointer owes the runs that store in it, beyond the peer's contract.
 
-Checks of `staged`, `deltas` and `leases`, for savers that declare them.
+Checks of `staged`, `carries`, `deltas` and `leases`, for savers that declare them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from towpath.checkpoint.base import Affected, empty_checkpoint
 from towpath.checkpoint.base.lease import Lease
+from towpath.constants import INTERRUPT
 from towpath.errors import LeaseLostError, ThreadBusyError
 from towpath.testing.conformance_colours import Blocking
 from towpath.testing.conformance_saver import Branch, at, raises, values
@@ -86,6 +87,22 @@ class RunChecks:
         value["a"][0]["x"] = "changed"
         self._end(saver, config, None)
         assert newest(saver) == {"a": [{"x": 1}]}
+
+    def carries_pending_writes_of_a_new_checkpoint(self, saver: Blocking) -> None:
+        first = saver.put(at(), *step({"a": 1}, 1))
+        recorded = [("task", "path", [("a", 2), (INTERRUPT, ["?"])])]
+        stage = saver.saver.stage_commit
+        late = [("before", "", [("a", 0)])]
+        saver.run(stage(first, *step({"a": 3}, 2), late, own=recorded))
+        found = saver.get_tuple(at())
+        assert found is not None
+        assert sorted(found.pending_writes or (), key=str) == [
+            ("task", INTERRUPT, ["?"]),
+            ("task", "a", 2),
+        ]
+        before = saver.get_tuple(first)
+        assert before is not None
+        assert before.pending_writes == [("before", "a", 0)]
 
     def leases_are_held_by_one_run(self, saver: Blocking) -> None:
         one, two = Lease("t"), Lease("t")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from towpath.checkpoint.base.id import first_id_at, tells_time
-from towpath.constants import CARRIED, NS_END, NS_SEP
+from towpath.constants import CARRIED, INTERRUPT, NS_END, NS_SEP, RESUME
 
 Place = tuple[str, str]
 """The namespace and the id of a checkpoint within its thread."""
@@ -48,6 +48,15 @@ class TaskMarks(NamedTuple):
     asked: bool
     answered: bool
     ended: bool
+
+
+def marked(writes: Iterable[tuple[str, str, int]]) -> list[TaskMarks]:
+    """Sum up recorded writes, each a task, a channel and a place in its list."""
+    marks: dict[str, list[tuple[bool, bool, bool]]] = {}
+    for task, channel, idx in writes:
+        mark = (channel == INTERRUPT, channel == RESUME, idx >= 0)
+        marks.setdefault(task, []).append(mark)
+    return [TaskMarks(*map(any, zip(*of, strict=True))) for of in marks.values()]
 
 
 def asks(tasks: Collection[TaskMarks]) -> bool:
