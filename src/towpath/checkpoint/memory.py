@@ -312,26 +312,29 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     ) -> Staged[RunnableConfig]:
         """Encode what `commit` stores, and pending writes of the new checkpoint."""
         address = locate(config)
-        pending = [dump_step(self.serde, each) for each in (writes, own)]
-        if writes:
+        pending = dump_step(self.serde, writes)
+        if pending:
             located(config)
+        taken = dump_step(self.serde, own) if own else []
         record = self._record(address, checkpoint, metadata, new_versions, written)
         key = (*address.space, checkpoint["id"])
-        return self._storing(partial(self._store, key, record, pending, lease))
+        return self._storing(partial(self._store, key, record, pending, taken, lease))
 
     def _store(
         self,
         key: tuple[str, str, str],
         record: Record,
-        pending: Sequence[_Writes],
+        pending: _Writes,
+        taken: _Writes,
         lease: Lease | None,
     ) -> RunnableConfig:
         thread, ns, at = key
         with self._lock:
             self._leases.check(lease)
-            for place, writes in zip((record.parent, at), pending, strict=True):
-                if writes and place:
-                    self._keep(self.writes[thread, ns, place], writes)
+            if pending and record.parent:
+                self._keep(self.writes[thread, ns, record.parent], pending)
+            if taken:
+                self._keep(self.writes[key], taken)
             self.storage[thread][ns][at] = record
         return address_config(*key)
 

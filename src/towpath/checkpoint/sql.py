@@ -264,7 +264,8 @@ class SqlSaver(StagedSaver, UpkeepSaver):
             located(config)
         draft = self._draft(address, checkpoint, metadata, new_versions, writes)
         draft.lease = lease
-        draft.own = dump_step(self.serde, own)
+        if own:
+            draft.own = dump_step(self.serde, own)
         _, draft.cells = self._encode(address, checkpoint, new_versions, written)
         make = partial(self._completed, draft, checkpoint)
         return self._staged(address.space, make)
