@@ -8,7 +8,7 @@ PYTHON ?= $(shell tools/find-python 3.13 3.12 3.11 | head -n 1)
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs docs-serve docs-test pictures bench bench-quick bench-docs bench-durable bench-growth bench-memory budget format ci clean
+.PHONY: help demo test lint types docs docs-serve docs-test pictures bench bench-quick bench-docs bench-durable bench-growth bench-memory budget format api golden ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -98,6 +98,12 @@ bench-memory: $(VENV)/.dev ## what waiting conversations hold, and finished runs
 
 budget: $(VENV)/.dev ## instructions of the hot path, against their budget
 	PYTHONPATH=src:. $(BIN)/python -m bench.budget $(ARGS)
+
+api: $(VENV)/.dev ## write down anew what users can import
+	$(BIN)/python tools/api.py --write
+
+golden: $(VENV)/.dev ## write databases of this version, for later ones to read
+	PYTHONPATH=src:. $(BIN)/python -m tests.golden.make
 
 format: $(VENV)/.dev ## rewrite the code in the house style
 	$(BIN)/ruff check --fix

@@ -73,6 +73,9 @@ GRAPH: Final = "__graph__"
 TOLD: Final = "__told__"
 # What the name of a node's error handler begins with.
 HANDLER: Final = "__error_handler__"
+# The key of a checkpoint's metadata under which the ids of tasks are kept that
+# an edit carried over from the checkpoint before.
+CARRIED: Final = "carried"
 SNAPSHOT_BUMPS: Final = "__snapshot_bumps__"
 
 # Task paths and namespaces.

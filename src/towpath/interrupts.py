@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, final
 
+from towpath.typing import ResponseT
 from towpath.warnings import LangGraphDeprecatedSinceV10
 
 __all__ = ("UNASKED", "Interrupt", "interrupt_id")
-
-ResponseT = TypeVar("ResponseT")
 
 UNASKED = "placeholder-id"
 """The id of a question that no task has asked yet."""

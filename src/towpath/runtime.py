@@ -6,14 +6,25 @@ A node gets it as a parameter annotated `Runtime[Context]`, or by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack, runtime_checkable
+from typing import (
+    Any,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+    runtime_checkable,
+)
 
 from towpath.context import ambient
 from towpath.errors import TowpathError
 from towpath.given import retry_policies
 from towpath.policies import RetryPolicy
+from towpath.store.base import BaseStore
 
 __all__ = (
     "BaseUser",
@@ -25,6 +36,8 @@ __all__ = (
 )
 
 ContextT = TypeVar("ContextT", bound=Any)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class UnsetExecutionInfoError(TowpathError, RuntimeError):
@@ -133,7 +146,7 @@ def _no_op_heartbeat() -> None:
 
 class _Overrides(TypedDict, Generic[ContextT], total=False):
     context: ContextT
-    store: Any
+    store: BaseStore | None
     stream_writer: Callable[[Any], None]
     heartbeat: Callable[[], None]
     previous: Any
@@ -149,7 +162,7 @@ class Runtime(Generic[ContextT]):
 
     context: ContextT = None  # type: ignore[assignment]  # None is the default context
     """What the caller passed as `context`."""
-    store: Any = None
+    store: BaseStore | None = None
     """The store that the graph was compiled with."""
     stream_writer: Callable[[Any], None] = _no_op_stream_writer
     """Sends its argument to the `custom` stream."""
@@ -164,13 +177,42 @@ class Runtime(Generic[ContextT]):
     control: RunControl | None = None
     """The handle by which the run can be asked to stop."""
 
+    @overload
     def step(
         self,
         name: str,
         function: Callable[..., Any],
         /,
         *args: Any,
-        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None,
+        **kwargs: Any,
+    ) -> Any: ...
+    @overload
+    def step(
+        self,
+        name: str,
+        function: Callable[P, Awaitable[T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Awaitable[T]: ...
+    # In an async node, what another function returns must be awaited, too.
+    @overload
+    def step(
+        self,
+        name: str,
+        function: Callable[P, Any],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Any: ...
+    def step(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        retry_policy: Any = None,
         **kwargs: Any,
     ) -> Any:
         """Call a function and return its result, which is recorded at once.

@@ -28,6 +28,7 @@ __all__ = (
     "NodeInputT",
     "NodeInputT_contra",
     "OutputT",
+    "ResponseT",
     "StateT",
     "StateT_co",
     "StateT_contra",
@@ -49,9 +50,11 @@ InputT = TypeVar("InputT", bound=Any, default=StateT)
 """What a run takes."""
 OutputT = TypeVar("OutputT", bound=Any, default=StateT)
 """What a run gives."""
-NodeInputT = TypeVar("NodeInputT", bound=Any)
+NodeInputT = TypeVar("NodeInputT", bound=Any, default=Any)
 """The part of the state that one node reads."""
 NodeInputT_contra = TypeVar("NodeInputT_contra", bound=Any, contravariant=True)
+ResponseT = TypeVar("ResponseT", default=Any)
+"""What a question is answered with."""
 
 
 def pad(parameters: Any, count: int = 4) -> tuple[Any, ...]:

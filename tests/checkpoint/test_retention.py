@@ -268,15 +268,18 @@ def nested():
     return outer.add_edge(START, "first").add_edge("first", "sub")
 
 
-@pytest.mark.parametrize(
-    "opened",
-    [
+@pytest.fixture(
+    params=[
         InMemorySaver,
         lambda: SqliteSaver(":memory:"),
         lambda: SqliteSaver(":memory:", encryption=Keyring(b"k" * 32)),
     ],
     ids=["memory", "sqlite", "sealed"],
 )
+def opened(request):
+    return request.param
+
+
 def test_a_thread_that_waits_is_pruned_and_goes_on(opened):
     thread = {"configurable": {"thread_id": "t"}}
     with opened() as saver:
@@ -306,6 +309,21 @@ def test_a_question_on_an_older_branch_survives_pruning():
     now = graph.get_state(asking.config)
     assert 1 == len(now.interrupts)
     assert (asking.values, asking.interrupts) == (now.values, now.interrupts)
+
+
+def test_pruned_threads_do_not_grow_with_the_calls_of_subgraphs(opened):
+    """Whether or not the calls asked something that was answered since."""
+    thread = {"configurable": {"thread_id": "t"}}
+    with opened() as saver:
+        graph = nested().compile(checkpointer=saver)
+        sizes = []
+        for _ in range(3):
+            graph.invoke({"log": []}, thread)
+            graph.invoke(Command(resume="one"), thread)
+            graph.invoke(Command(resume="two"), thread)
+            saver.prune()
+            sizes.append(len(list(saver.list(whole("t")))))
+        assert [1, 1, 1] == sizes
 
 
 NEXT_YEAR = datetime.now(UTC) + timedelta(days=366)

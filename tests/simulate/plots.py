@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Annotated, Any, TypedDict
 
+from towpath import Migration
 from towpath.func import task
 from towpath.graph import END, START, StateGraph
 from towpath.runtime import Runtime, get_runtime
@@ -237,6 +238,10 @@ class Plot:
     """Whether what is tried again is so without waiting."""
     calls: bool = True
     """Whether nodes may call tasks, which begin as the nodes come to it."""
+    version: int | None = None
+    migrations: Sequence[Migration] = ()
+    suffix: str = ""
+    """What the names of the graph's own nodes end in: they may change in a version."""
     random: Random = field(init=False)
     told: list[str] = field(default_factory=list)
 
@@ -247,7 +252,10 @@ class Plot:
         return self.random.randrange(of) == 0
 
     def compile(self, **options: Any) -> Any:
-        self.builder: Any = StateGraph(State)
+        self.named: dict[str, str] = {START: START, END: END}
+        self.builder: Any = StateGraph(
+            State, version=self.version, migrations=self.migrations
+        )
         # Whether every node of the last layer runs, so that a join gets them all.
         self.certain = True
         self.joins = False
@@ -269,9 +277,15 @@ class Plot:
         self.end(layers[1:])
         for when in ("interrupt_before", "interrupt_after"):
             if self.asks and self.chance(10):
-                options[when] = [self.random.choice(self.random.choice(layers[1:]))]
+                chosen = self.random.choice(self.random.choice(layers[1:]))
+                options[when] = [self.named[chosen]]
                 self.told.append(f"{when} {options[when]}")
         return self.builder.compile(**options)
+
+    def label(self, name: str) -> str:
+        """Name a node as this version does."""
+        self.named[name] = f"{name}{self.suffix}"
+        return self.named[name]
 
     def node(self, name: str, *, lasting: bool) -> None:
         options: dict[str, Any] = {}
@@ -288,7 +302,7 @@ class Plot:
             if self.chance(2):
                 options["retry_policy"] = AT_ONCE if self.hurries else RETRY
         self.told.append(f"{name} {work} {' '.join(options)}")
-        self.builder.add_node(name, action, **options)
+        self.builder.add_node(self.label(name), action, **options)
 
     def work(self, name: str, lasting: bool) -> tuple[str, Any]:
         if self.children and self.nodes and self.chance(5):
@@ -340,14 +354,16 @@ class Plot:
     def each(self, first: list[str], second: list[str]) -> None:
         for target in second:
             for source in first:
-                self.builder.add_edge(source, target)
+                self.builder.add_edge(self.named[source], self.named[target])
 
     def join(self, first: list[str], second: list[str]) -> None:
         for target in second:
-            self.builder.add_edge(first, target)
+            joined = [self.named[source] for source in first]
+            self.builder.add_edge(joined, self.named[target])
 
     def branch(self, first: list[str], second: list[str]) -> None:
-        for source in first:
+        second = [self.named[target] for target in second]
+        for source in (self.named[source] for source in first):
 
             def route(state: State) -> list[str]:
                 size = len(state.get("log", []))
@@ -357,6 +373,8 @@ class Plot:
 
     def send(self, first: list[str], second: list[str]) -> None:
         count = self.random.randint(0 if len(first) > 1 else 1, 3)
+        first = [self.named[source] for source in first]
+        second = [self.named[target] for target in second]
 
         def route(state: State) -> list[Any]:
             sends: list[Any] = [
@@ -373,17 +391,16 @@ class Plot:
         """Now and then go round again, twice at most."""
         last = layers[-1]
         if self.chance(3) and not self.joins:
-            self.builder.add_node(f"{self.prefix}again", lambda state: {"rounds": 1})
-            self.builder.add_edge(last[0], f"{self.prefix}again")
-            back = layers[0][0]
+            again = self.label(f"{self.prefix}again")
+            self.builder.add_node(again, lambda state: {"rounds": 1})
+            self.builder.add_edge(self.named[last[0]], again)
+            back = self.named[layers[0][0]]
             self.told.append(f"again {back}")
 
             def route(state: State) -> str:
                 return back if state.get("rounds", 0) < 2 else END
 
-            self.builder.add_conditional_edges(
-                f"{self.prefix}again", route, [back, END]
-            )
+            self.builder.add_conditional_edges(again, route, [back, END])
 
 
 INPUT: State = {"log": ["in"]}

@@ -49,9 +49,7 @@ def check(
     **plot: Any,
 ) -> int:
     """Hold one conversation everywhere; return how many times."""
-    # What a lasting subgraph kept and its parent did not cannot be undone.
-    lasting = durability != "exit"
-    graph = Plot(seed, lasting=lasting, **plot).compile()
+    graph = Plot(seed, **plot).compile()
     report = crash_everywhere(
         factory(graph),
         INPUT,

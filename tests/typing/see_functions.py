@@ -7,6 +7,7 @@ from typing import Any, assert_type
 from towpath import InMemorySaver, RetryPolicy, Runtime, entrypoint, interrupt, task
 from towpath.func import SyncAsyncFuture
 from towpath.pregel import Pregel
+from towpath.types import GraphOutput
 
 
 @task
@@ -53,11 +54,16 @@ def keeps(n: int) -> entrypoint.final[str, int]:
     return entrypoint.final(value="x", save=n)
 
 
-assert_type(total, Pregel[Any, None, list[int], Any])
-assert_type(atotal, Pregel[Any, str, list[int], Any])
+assert_type(total, Pregel[None, None, list[int], int])
+assert_type(atotal, Pregel[None, str, list[int], int])
+assert_type(keeps, Pregel[None, None, int, str])
+assert_type(total.invoke([1], version="v2"), GraphOutput[int])
+assert_type(keeps.invoke(1, version="v2").value, str)
+# The result, or a dict with the question that it stopped on.
+assert_type(total.invoke([1]), Any)
 total.invoke([1, 2])
 total.invoke(None)
 total.invoke(["1"])  # error: list-item
-atotal.invoke([1], context=1)  # error: arg-type
+atotal.invoke([1], context=1)  # error: call-overload
 task(retries=1)  # a former name, warned of when it runs
 task("square")  # error: call-overload

@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, TypedDict, assert_type
 
 from towpath import (
@@ -22,7 +23,10 @@ from towpath import (
     StateGraph,
     get_runtime,
 )
+from towpath.config import get_store, get_stream_writer
 from towpath.context import RunnableConfig
+from towpath.runtime import ExecutionInfo
+from towpath.store.base import BaseStore
 from towpath.types import Interrupt, StateSnapshot
 
 
@@ -68,6 +72,30 @@ def injected(state: State, runtime: Runtime[Context]) -> State:
     assert_type(runtime.context.user, str)
     runtime.context.email  # error: attr-defined
     return {"notes": [runtime.context.user]}
+
+
+def half(n: int, *, up: bool = False) -> int:
+    return n // 2 + up
+
+
+async def ahalf(n: int) -> int:
+    return n // 2
+
+
+async def uses_the_runtime(state: State, runtime: Runtime[Context]) -> State:
+    assert_type(runtime.store, BaseStore | None)
+    assert_type(await runtime.step("half", ahalf, 4), int)
+    assert_type(await runtime.step("half", half, 4, up=True), Any)
+    assert_type(runtime.idempotency_key, str)
+    assert_type(runtime.execution_info, ExecutionInfo | None)
+    assert_type(get_store(), BaseStore)
+    runtime.stream_writer({"any": 1})
+    get_stream_writer()({"any": 1})
+    runtime.store.get(("a",), "b")  # error: union-attr
+    runtime.step("half", half, "4")  # error: call-overload
+    runtime.step("half", ahalf, 4, up=True)  # error: call-arg
+    runtime.stream_writer()  # error: call-arg
+    return {}
 
 
 def configured(state: State, config: RunnableConfig) -> State:
@@ -145,6 +173,16 @@ builder.add_edge(["plain", "awaited"], "streams", join="any")
 builder.add_conditional_edges("plain", routes)
 builder.add_conditional_edges("plain", sends, ["plain"])
 
+builder.add_node("two", lambda state, config: {"notes": config["tags"]})
+builder.add_node("partial", partial(plain))
+
+
+def takes_none() -> State:
+    return {"notes": []}
+
+
+builder.add_node(takes_none)  # error: arg-type
+builder.add_node("wide", plain, input_schema=Answer)  # error: arg-type
 builder.add_node("called", plain({"topic": "x"}))  # error: arg-type
 builder.add_node("number", 5)  # error: arg-type
 builder.add_node("policy", plain, retry_policy=3)  # error: arg-type
@@ -170,23 +208,20 @@ config = {"configurable": {"thread_id": "1"}}
 graph.invoke({"topic": "locks"}, config, context=Context("ada"))
 graph.invoke(None, config)
 graph.invoke(Command(resume=True), config)
-graph.invoke({"topics": "locks"}, config)  # error: arg-type
-graph.invoke({"topic": 1}, config)  # error: arg-type
-graph.invoke({"topic": "locks"}, config, context="ada")  # error: arg-type
-graph.invoke({"topic": "locks"}, durability="never")  # error: arg-type
-graph.invoke({"topic": "locks"}, stream_mode="value")  # error: arg-type
+graph.invoke({"topics": "locks"}, config)  # error: call-overload
+graph.invoke({"topic": 1}, config)  # error: call-overload
+graph.invoke({"topic": "locks"}, config, context="ada")  # error: call-overload
+graph.invoke({"topic": "locks"}, durability="never")  # error: call-overload
+graph.invoke({"topic": "locks"}, stream_mode="value")  # error: call-overload
 
 typed = explicit.compile()
 typed.invoke({"topic": "locks"})
-typed.invoke({"notes": []})  # error: arg-type
-
-assert_type(graph.stream({"topic": "locks"}), Iterator[Any])
-assert_type(graph.astream({"topic": "locks"}), AsyncIterator[Any])
+typed.invoke({"notes": []})  # error: call-overload
 
 
 async def arun() -> None:
     await graph.ainvoke({"topic": "locks"})
-    await graph.ainvoke({"topic": 1})  # error: arg-type
+    await graph.ainvoke({"topic": 1})  # error: call-overload
     assert_type(await graph.aget_state(config), StateSnapshot)
 
 

@@ -85,6 +85,18 @@ def test_mypy_finds_these_errors_and_no_others(monkeypatch, tmp_path):
     assert expected() == found, told
 
 
+@pytest.mark.slow
+@pytest.mark.differential
+def test_the_ported_program_passes_under_its_first_name(monkeypatch, tmp_path):
+    """So that what it asks of our types is what LangGraph's allow."""
+    api = pytest.importorskip("mypy.api")
+    text = (HERE / "see_ported.py").read_text("utf-8").replace("towpath", "langgraph")
+    (tmp_path / "program.py").write_text(text, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    told, trouble, _ = api.run(["--strict", "--no-pretty", "program.py"])
+    assert ("", []) == (trouble, [t for t in told.splitlines() if ": error: " in t])
+
+
 def test_there_are_cases_of_both_kinds():
     text = "".join(path.read_text("utf-8") for path in FILES)
     assert text.count("assert_type(") > 10

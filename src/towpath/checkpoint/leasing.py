@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from towpath.checkpoint.base.lease import TTL_S, Lease, is_dead
-from towpath.checkpoint.programs import NOW, Program, Query
+from towpath.checkpoint.programs import HOLD, NOW, Program, Query
 from towpath.errors import LeaseLostError, ThreadBusyError
 
-EPOCH: Final = (
-    "(SELECT l.epoch FROM towpath_leases l WHERE l.thread = s.thread AND l.owner = ?)"
+_EPOCH: Final = (
+    "SELECT l.epoch FROM towpath_leases l WHERE l.thread = s.thread AND l.owner = ?"
 )
+EPOCH: Final = f"({_EPOCH})"
 """Of a space `s`, the epoch in which an owner holds its thread."""
+HELD_EPOCH: Final = f"({_EPOCH} {HOLD})"
+"""The same, for a program that takes no lock: nobody takes it over meanwhile."""
 
 
 def acquire(lease: Lease) -> Program[int]:
@@ -44,6 +47,16 @@ def acquire(lease: Lease) -> Program[int]:
     return int(epoch) + 1
 
 
+def is_held(thread: str) -> Program[bool]:
+    """Tell whether a run has a thread, which is not known to be dead."""
+    rows = yield from Query(
+        "SELECT owner FROM towpath_leases"
+        f" WHERE thread = ? AND owner IS NOT NULL AND expires > {NOW}",
+        (thread,),
+    )
+    return any(not is_dead(owner) for (owner,) in rows)
+
+
 def busy(thread: str, owner: str) -> ThreadBusyError:
     """Return the error that tells who has a thread."""
     error = ThreadBusyError(
@@ -73,7 +86,7 @@ def check_new(lease: Lease | None) -> Program[None]:
     """The same for a thread of which nothing is stored yet."""
     if lease is not None:
         rows = yield from Query(
-            "SELECT epoch FROM towpath_leases WHERE thread = ? AND owner = ?",
+            f"SELECT epoch FROM towpath_leases WHERE thread = ? AND owner = ? {HOLD}",
             (lease.thread, lease.owner),
         )
         check(lease, rows[0][0] if rows else None)
@@ -133,6 +146,11 @@ class LeaseTable:
         lease.end()
         if self._held.get(lease.thread) is lease:
             del self._held[lease.thread]
+
+    def is_held(self, thread: str) -> bool:
+        """Tell whether a run has a thread."""
+        held = self._held.get(thread)
+        return held is not None and not is_dead(held.owner)
 
     def forget(self, thread: str) -> None:
         """Forget who holds a thread that is no more."""

@@ -41,6 +41,8 @@ from towpath.checkpoint.base.rules import (
     Outline,
     Place,
     Rule,
+    asks,
+    marked,
     stale_writes,
 )
 from towpath.checkpoint.base.saver import (
@@ -75,7 +77,6 @@ from towpath.checkpoint.restoring import (
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.staged import StagedSaver, Storing
 from towpath.checkpoint.upkeep import ThreadPage, UpkeepSaver
-from towpath.constants import INTERRUPT
 from towpath.types import RunnableConfig
 
 R = TypeVar("R")
@@ -120,6 +121,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     capabilities = Capabilities(
         inline=True,
         atomic_commit=True,
+        carries=True,
         deltas=True,
         leases=True,
         retention=True,
@@ -274,21 +276,24 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         *,
         written: Written = None,
         lease: Lease | None = None,
+        own: Sequence[TaskWrites] = (),
     ) -> Staged[RunnableConfig]:
-        """Encode what `commit` stores."""
+        """Encode what `commit` stores, and pending writes of the new checkpoint."""
         address = locate(config)
         pending = dump_step(self.serde, writes)
         if pending:
             located(config)
+        taken = dump_step(self.serde, own) if own else []
         record = self._record(address, checkpoint, metadata, new_versions, written)
         key = (*address.space, checkpoint["id"])
-        return self._storing(partial(self._store, key, record, pending, lease))
+        return self._storing(partial(self._store, key, record, pending, taken, lease))
 
     def _store(
         self,
         key: tuple[str, str, str],
         record: Record,
         pending: _Writes,
+        taken: _Writes,
         lease: Lease | None,
     ) -> RunnableConfig:
         thread, ns, at = key
@@ -296,6 +301,8 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             self._leases.check(lease)
             if pending and record.parent:
                 self._keep(self.writes[thread, ns, record.parent], pending)
+            if taken:
+                self._keep(self.writes[key], taken)
             self.storage[thread][ns][at] = record
         return address_config(*key)
 
@@ -447,7 +454,10 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
                 {place: record.parent for place, record in records.items()},
                 {place for place, writes in written.items() if _asks(writes)},
                 lambda place: self.serde.loads_typed(records[place].metadata),
+                self._leases.is_held(thread),
             )
+            if rule.spares(outline):
+                return Affected(running=1)
             doomed = rule.doomed(outline)
             whole = isinstance(rule, Everything) or doomed == records.keys() != set()
             stale = {*written} if whole else stale_writes(outline, doomed, written)
@@ -539,7 +549,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
 
 def _asks(writes: _Writes) -> bool:
-    return any(write.channel == INTERRUPT for write in writes)
+    return asks(marked((write.task, write.channel, write.idx) for write in writes))
 
 
 MemorySaver = InMemorySaver

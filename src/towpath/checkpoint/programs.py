@@ -53,6 +53,12 @@ NEED: Final = (
 )
 """The numbers of cells in a JSON list, and of those that they build on."""
 
+HOLD: Final = "/* hold */"
+"""Behind a query of rows: nobody else changes them until this program is over.
+
+A database with one writer at a time has nothing to do for it.
+"""
+
 
 @dataclass(slots=True)
 class Query:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from towpath.checkpoint import leasing
 from towpath.checkpoint.base.rules import (
     Affected,
     Outline,
     Place,
     Rule,
+    TaskMarks,
+    asks,
     stale_writes,
 )
 from towpath.checkpoint.programs import (
@@ -23,7 +26,7 @@ from towpath.checkpoint.programs import (
 )
 from towpath.checkpoint.record import Cell
 from towpath.checkpoint.sealing import Seal, SealOf, plain
-from towpath.constants import INTERRUPT
+from towpath.constants import INTERRUPT, RESUME
 
 
 class Inside(NamedTuple):
@@ -59,6 +62,8 @@ def page(after: str | None) -> Program[list[tuple[str, str | None]]]:
 def remove(thread: str, rule: Rule, inside: Inside, dry: bool) -> Program[Affected]:
     """Remove from a thread what a rule dooms; if `dry`, only count it."""
     known = yield from _look(thread, inside, dry)
+    if rule.spares(known.outline):
+        return Affected(running=1)
     doomed = rule.doomed(known.outline)
     if doomed and len(doomed) == len(known.nodes):
         return (yield from delete(thread, dry))
@@ -83,9 +88,14 @@ def remove(thread: str, rule: Rule, inside: Inside, dry: bool) -> Program[Affect
 
 def delete(thread: str, dry: bool) -> Program[Affected]:
     """Delete everything of a thread; if `dry`, only count it."""
+    if not dry:
+        # First, so that it waits for who is storing under the thread's lease.
+        yield Query(
+            "DELETE FROM towpath_leases WHERE thread = ?", (thread,), lock=thread
+        )
     take = partial(_take, args=(thread,), dry=dry)
     checkpoints = yield from take(
-        "towpath_checkpoints", f"{CHECKPOINT_SIZE}, written", _OF_THREAD, lock=thread
+        "towpath_checkpoints", f"{CHECKPOINT_SIZE}, written", _OF_THREAD
     )
     writes = yield from take("towpath_writes", "length(data)", _OF_THREAD)
     cells = yield from take(
@@ -97,8 +107,6 @@ def delete(thread: str, dry: bool) -> Program[Affected]:
         " WHERE s.thread = ?)",
     )
     spaces = yield from take("towpath_spaces", "id", "thread = ?")
-    if not dry:
-        yield Query("DELETE FROM towpath_leases WHERE thread = ?", (thread,))
     return Affected(
         threads=1 if spaces else 0,
         checkpoints=len(checkpoints),
@@ -115,7 +123,6 @@ def _take(
     *,
     args: Sequence[Any],
     dry: bool,
-    lock: str | None = None,
 ) -> Program[list[Row]]:
     """Delete rows, or only find them; return fields of each."""
     sql = (
@@ -123,7 +130,7 @@ def _take(
         if dry
         else f"DELETE FROM {table} WHERE {where} RETURNING {fields}"
     )
-    rows = yield from Query(sql, args, lock=None if dry else lock)
+    rows = yield from Query(sql, args)
     return rows
 
 
@@ -176,16 +183,21 @@ def _look(thread: str, inside: Inside, dry: bool) -> Program[_Known]:
         known.nodes[ns, at] = _Node(space, needs, (tag, meta), int(size), written)
     rows = yield from Query(
         "SELECT s.id, s.ns, w.checkpoint, count(*), sum(length(w.data)),"
-        " max(CASE WHEN w.channel = ? THEN 1 ELSE 0 END) FROM towpath_spaces s"
+        " max(CASE WHEN w.channel = ? THEN 1 ELSE 0 END),"
+        " max(CASE WHEN w.channel = ? THEN 1 ELSE 0 END),"
+        " max(CASE WHEN w.idx >= 0 THEN 1 ELSE 0 END) FROM towpath_spaces s"
         " JOIN towpath_writes w ON w.space = s.id WHERE s.thread = ?"
-        " GROUP BY s.id, s.ns, w.checkpoint",
-        (INTERRUPT, thread),
+        " GROUP BY s.id, s.ns, w.checkpoint, w.task",
+        (INTERRUPT, RESUME, thread),
     )
-    for space, ns, at, count, size, asks in rows:
+    tasks: dict[Place, list[TaskMarks]] = {}
+    for space, ns, at, count, size, *marks in rows:
         known.spaces[ns] = space
-        known.written[ns, at] = (int(count), int(size))
-        if asks:
-            asked.add((ns, at))
+        counted, sized = known.written.get((ns, at), (0, 0))
+        known.written[ns, at] = (counted + int(count), sized + int(size))
+        tasks.setdefault((ns, at), []).append(TaskMarks(*map(bool, marks)))
+    asked.update(place for place, marks in tasks.items() if asks(marks))
+    known.outline.running = yield from leasing.is_held(thread)
     return known
 
 

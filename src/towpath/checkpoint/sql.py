@@ -95,7 +95,12 @@ class SqlSaver(StagedSaver, UpkeepSaver):
     """The part of a SQL saver that does not depend on the database."""
 
     capabilities = Capabilities(
-        atomic_commit=True, deltas=True, leases=True, retention=True, staged=True
+        atomic_commit=True,
+        carries=True,
+        deltas=True,
+        leases=True,
+        retention=True,
+        staged=True,
     )
 
     def __init__(
@@ -248,19 +253,22 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         *,
         written: Written = None,
         lease: Lease | None = None,
+        own: Sequence[TaskWrites] = (),
     ) -> Staged[RunnableConfig]:
-        """Encode what `commit` stores."""
+        """Encode what `commit` stores, and pending writes of the new checkpoint."""
         address = locate(config)
         if writes and address.id is None:
             located(config)  # says so
         meta = dump_metadata(self.serde, metadata)
-        own = self._encode(address, checkpoint, new_versions, written)
-        draft = self._draft(address, checkpoint, new_versions, own, meta)
+        encoded = self._encode(address, checkpoint, new_versions, written)
+        draft = self._draft(address, checkpoint, new_versions, encoded, meta)
         draft.lease = lease
         # What a remembered parent is not stored with, nobody can ask for any more.
-        stored = own.cells.keys() & new_versions.keys() if own.exact else ()
+        stored = encoded.cells.keys() & new_versions.keys() if encoded.exact else ()
         values = checkpoint["channel_values"]
         draft.late, draft.writes = dump_late(self.serde, writes, values, stored)
+        if own:
+            draft.own = dump_step(self.serde, own)
         make = partial(self._completed, draft, checkpoint)
         return self._staged(address.space, make, done=draft.settle)
 

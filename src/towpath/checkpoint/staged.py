@@ -112,6 +112,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
             deltas=False,
             leases=False,
             staged=False,
+            carries=False,
         )
 
     def __init__(self, **options: Any) -> None:

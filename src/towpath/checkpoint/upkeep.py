@@ -117,7 +117,8 @@ class UpkeepSaver(BaseCheckpointSaver[int]):
 
         What stays, in each namespace of a thread:
 
-        - the newest `keep` checkpoints;
+        - the newest `keep` checkpoints; of a subgraph whose call is over, only as
+          long as the checkpoint stays at which it was called;
         - those younger than `older_than`, an age or a moment. The age of a
           checkpoint is the time in its id, and an id of another kind has none;
         - with `keep_forks`, those that no other was put on: where a branch ends;
@@ -175,8 +176,9 @@ class UpkeepSaver(BaseCheckpointSaver[int]):
         """Delete the threads on which nothing was stored for the time to live.
 
         That is `ttl`, or the saver's. Every checkpoint starts it anew. A thread
-        that waits for an answer stays, unless `waiting`. At most `limit` threads
-        are deleted. Nothing calls this but you.
+        that waits for an answer stays, unless `waiting`, and so does one that a run
+        has: the result counts it as `running`. At most `limit` threads are deleted.
+        Nothing calls this but you.
 
         Raises:
             ValueError: neither the call nor the saver has a `ttl`.

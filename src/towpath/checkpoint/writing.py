@@ -27,7 +27,7 @@ from towpath.checkpoint.layout import (
     pack_header,
     unpack_header,
 )
-from towpath.checkpoint.leasing import EPOCH, check, check_new
+from towpath.checkpoint.leasing import EPOCH, HELD_EPOCH, check, check_new
 from towpath.checkpoint.programs import (
     Program,
     Query,
@@ -65,6 +65,8 @@ class Draft:
     late: Late = field(default_factory=list)
     writes: Sequence[WriteCell] = ()
     """Pending writes of the parent: those that are kept with it, and others."""
+    own: Sequence[WriteCell] = ()
+    """Those of the checkpoint itself, which it takes over."""
     lease: Lease | None = None
     seal: Seal = PLAIN
     known: Known = field(default_factory=Known)
@@ -138,6 +140,8 @@ def commit(draft: Draft) -> Program[set[str]]:
     if ground.again:  # it may have been the only one to use a cell
         yield from sweep(space, seal)
     yield from _commit_writes(draft, ground, space, own)
+    if draft.own:
+        yield from _store_writes(space, draft.id, draft.own, seal)
     return set()
 
 
@@ -415,7 +419,7 @@ def put_writes(
         LeaseLostError: another run holds the thread by now.
     """
     rows = yield from Query(
-        f"SELECT s.id, {EPOCH}, c.writes, c.meta_tag FROM towpath_spaces s"
+        f"SELECT s.id, {HELD_EPOCH}, c.writes, c.meta_tag FROM towpath_spaces s"
         " LEFT JOIN towpath_checkpoints c ON c.space = s.id AND c.id = ?"
         " WHERE s.thread = ? AND s.ns = ?",
         (lease and lease.owner, checkpoint, *place),

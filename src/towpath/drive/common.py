@@ -106,6 +106,7 @@ def staged(command: Persist | Record) -> Any:
         return Deferred(saver, *saver_call(command))
     if isinstance(command, Record):
         return saver.stage_writes(command.config, command.tasks, lease=command.lease)
+    along = {"own": command.own} if command.own else {}
     return saver.stage_commit(
         command.config,
         command.checkpoint,
@@ -114,6 +115,7 @@ def staged(command: Persist | Record) -> Any:
         command.writes,
         written=command.written,
         lease=command.lease,
+        **along,
     )
 
 

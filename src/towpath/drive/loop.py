@@ -41,7 +41,7 @@ from towpath.drive.common import (
     staged,
     stamp,
 )
-from towpath.drive.queues import Backlog, Inbox
+from towpath.drive.queues import Backlog, Inbox, bring, turn_away
 from towpath.drive.reading import afetch_all
 from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
@@ -89,6 +89,7 @@ class LoopDriver:
         self.loop = asyncio.get_running_loop()
         self.inbox = Inbox()
         self.outbox: deque[Chunk] = deque()
+        self.brought: deque[Called | Task] = deque()
         self.lanes: Lanes | None = None
         self.running: dict[Task, asyncio.Task[Any]] = {}
         self.gate: asyncio.Semaphore | None = None
@@ -381,11 +382,8 @@ class LoopDriver:
         """Take a call of a running task, from the loop or from any thread."""
         if self.loop_here() is not None:
             self.called(child)
-            return
-        try:
-            self.loop.call_soon_threadsafe(self.called, child)
-        except RuntimeError:  # the loop has ended
-            refuse(child)
+        else:
+            bring(self, Called(child))
 
     def called(self, child: Child) -> None:
         """Take a call, in the loop.
@@ -417,7 +415,7 @@ class LoopDriver:
     def hand_back(self, task: Task) -> None:
         """Take a task that has run, from any thread; nobody wants an abandoned one."""
         if self.loop_here() is None:
-            self.from_thread(self.hand_back, task)
+            bring(self, task)
             return
         self.running.pop(task, None)
         if self.ended and isinstance(task, Child):
@@ -480,6 +478,7 @@ class LoopDriver:
         """The run is over: answer the calls that nobody is going to see to."""
         self.ended = True
         self.scope.driver = None
+        turn_away(self.brought)
         self.collect()
         while self.events:
             if type(item := self.events.pop()) is Called:
@@ -510,7 +509,7 @@ class LoopDriver:
         if command.how == "behind":
             backlog = self.backlog(make=True)
             assert backlog is not None
-            await backlog.submit(staged(command).arun)
+            await backlog.submit(staged(command))
             return
         if (backlog := self.backlog()) is not None:
             await backlog.flush()

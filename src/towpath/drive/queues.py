@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
 
+from towpath.call.children import refuse
 from towpath.drive.common import BACKLOG
+from towpath.kernel.commands import Called
+from towpath.step.children import Child
+from towpath.step.tasks import Task
+
+T = TypeVar("T")
+
+
+class Stored(Protocol):
+    """A saver call that can be made in either colour."""
+
+    def run(self) -> Any:
+        """Make it, and wait."""
+
+    async def arun(self) -> Any:
+        """Async twin of `run`."""
 
 
 class Backlog:
     """Saver calls left behind a run, awaited in order by one asyncio task."""
 
     def __init__(self) -> None:
-        self.calls: asyncio.Queue[Callable[[], Awaitable[Any]]] = asyncio.Queue(BACKLOG)
+        self.calls: asyncio.Queue[Stored] = asyncio.Queue(BACKLOG)
         self.error: BaseException | None = None
         self.loop = asyncio.get_running_loop()
         self.task = self.loop.create_task(self.work())
 
-    async def submit(self, call: Callable[[], Awaitable[Any]]) -> None:
+    async def submit(self, call: Stored) -> None:
         self.check()
         await self.calls.put(call)
 
@@ -28,7 +45,7 @@ class Backlog:
             call = await self.calls.get()
             try:
                 if self.error is None:
-                    await call()
+                    await call.arun()
             except BaseException as error:
                 self.error = error
             self.calls.task_done()
@@ -37,9 +54,31 @@ class Backlog:
         await self.calls.join()
         self.check()
 
-    def flush_from_thread(self) -> None:
-        """Wait in another thread until everything is stored."""
-        asyncio.run_coroutine_threadsafe(self.flush(), self.loop).result()
+    def is_here(self) -> bool:
+        """Whether the loop is the one that runs this thread, and waits for it."""
+        try:
+            return asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            return False
+
+    def flush_blocking(self) -> None:
+        """Wait in a blocking run until everything is stored.
+
+        In the loop's own thread nothing would happen meanwhile, so what has not
+        begun is stored here. What has is before it in the saver's own order.
+        """
+        if not self.is_here():
+            asyncio.run_coroutine_threadsafe(self.flush(), self.loop).result()
+            return
+        while not self.calls.empty():
+            call = self.calls.get_nowait()
+            try:
+                if self.error is None:
+                    call.run()
+            except BaseException as error:
+                self.error = error
+            self.calls.task_done()
+        self.check()
 
     def check(self) -> None:
         # Kept: what comes after a checkpoint that is not there has no ground.
@@ -70,3 +109,58 @@ class Inbox:
                 await self.reader
             finally:
                 self.reader = None
+
+
+class Host(Protocol):
+    """A driver in a loop, to which threads bring things."""
+
+    loop: asyncio.AbstractEventLoop
+    ended: bool
+    brought: deque[Called | Task]
+
+    def called(self, child: Child) -> None:
+        """Take a call, in the loop."""
+
+    def hand_back(self, task: Task) -> None:
+        """Take a task that has run."""
+
+
+def bring(driver: Host, item: Called | Task) -> None:
+    """Bring a call, or a task that has run, to the loop from a thread.
+
+    Whoever brings it may wait for an answer, and the loop may be over before its
+    next turn. So it lies where the end of the run finds it; and who comes after
+    that looks for itself.
+    """
+    driver.brought.append(item)
+    if not driver.ended:
+        with suppress(RuntimeError):  # the loop is closed
+            driver.loop.call_soon_threadsafe(take, driver)
+            return
+    turn_away(driver.brought)
+
+
+def take(driver: Host) -> None:
+    """Take what threads have brought, in the loop."""
+    for item in drained(driver.brought):
+        if isinstance(item, Called):
+            driver.called(item.child)
+        else:
+            driver.hand_back(item)
+
+
+def turn_away(brought: deque[Called | Task]) -> None:
+    """Answer those for whom it is too late."""
+    for item in drained(brought):
+        child = item.child if isinstance(item, Called) else item
+        if isinstance(child, Child):
+            refuse(child)
+
+
+def drained(items: deque[T]) -> Iterator[T]:
+    """Take what is there; others may take of it at the same time."""
+    while True:
+        try:
+            yield items.popleft()
+        except IndexError:
+            return

@@ -445,12 +445,12 @@ class SyncDriver:
 
     def store(self, command: Persist | Record) -> None:
         """Store now, or behind the run; always in the order of the commands."""
-        if command.how == "behind" and not is_inline(command.saver):
-            backlog = self.backlog(make=True)
-            assert backlog is not None
+        behind = command.how == "behind" and not is_inline(command.saver)
+        backlog = self.backlog(make=behind)
+        if behind and backlog is not None:
             backlog.submit(staged(command).run)
             return
-        if (backlog := self.backlog()) is not None:
+        if backlog is not None:
             backlog.flush()
         staged(command).run()
 
@@ -459,14 +459,19 @@ class SyncDriver:
             rest.run()
 
     def backlog(self, *, make: bool = False) -> Backlog | None:
-        """The backlog of this run, which is that of the run around it."""
+        """The backlog of this run, which is that of the run around it.
+
+        It has none in the thread of a loop that keeps one: what waits there cannot
+        be stored as long as this thread waits for what is stored in another.
+        """
         scope = self.scope
         outer = None if scope.outer is None else scope.outer.backlog
         if scope.backlog is None and outer is not None:
             if isinstance(outer, Backlog):
                 scope.backlog = outer
             else:
-                outer.flush_from_thread()  # one of another colour cannot be shared
+                outer.flush_blocking()  # one of another colour cannot be shared
+                make = make and not outer.is_here()
         if scope.backlog is None and make:
             scope.backlog = Backlog()
         backlog: Backlog | None = scope.backlog

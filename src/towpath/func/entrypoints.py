@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Concatenate, Generic, TypeVar
+from typing import Any, Concatenate, Generic, TypeVar, overload
 
 from towpath.channels import EphemeralValue, LastValue
 from towpath.constants import END, PREVIOUS, START
@@ -80,9 +80,25 @@ class entrypoint(Generic[ContextT]):  # noqa: N801 - it is used as a decorator
         self.retry_policy = retries(named.get("retry_policy", retry_policy))
         self.timeout = timeout
 
+    @overload
+    def __call__(
+        self, func: Callable[Concatenate[T, ...], Awaitable[final[R, Any]]]
+    ) -> Pregel[None, ContextT, T, R]: ...
+    @overload
+    def __call__(
+        self, func: Callable[Concatenate[T, ...], Awaitable[R]]
+    ) -> Pregel[None, ContextT, T, R]: ...
+    @overload
+    def __call__(
+        self, func: Callable[Concatenate[T, ...], final[R, Any]]
+    ) -> Pregel[None, ContextT, T, R]: ...
+    @overload
+    def __call__(
+        self, func: Callable[Concatenate[T, ...], R]
+    ) -> Pregel[None, ContextT, T, R]: ...
     def __call__(
         self, func: Callable[Concatenate[T, ...], Any]
-    ) -> Pregel[Any, ContextT, T, Any]:
+    ) -> Pregel[None, ContextT, T, Any]:
         """Make the graph.
 
         Raises:
@@ -106,7 +122,7 @@ class entrypoint(Generic[ContextT]):  # noqa: N801 - it is used as a decorator
             cache_policy=self.cache_policy,
             timeout=limit_of(self.timeout, func, "entrypoint"),
         )
-        graph: Pregel[Any, ContextT, T, Any] = Pregel(
+        graph: Pregel[None, ContextT, T, Any] = Pregel(
             nodes={name: node},
             channels={
                 START: EphemeralValue(given),

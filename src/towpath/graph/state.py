@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from types import FunctionType
-from typing import Any, Generic, Literal, Protocol, Self, cast
+from typing import Any, Concatenate, Generic, Literal, Protocol, Self, cast
 
 from towpath.channels.base import BaseChannel
 from towpath.checkpoint.serde import register_schema
@@ -56,7 +56,7 @@ from towpath.types import (
     TimeoutPolicy,
     TracePolicy,
 )
-from towpath.typing import ContextT, InputT, OutputT, StateT, pad
+from towpath.typing import ContextT, InputT, NodeInputT, OutputT, StateT, pad
 from towpath.warnings import (
     LangGraphDeprecatedSinceV05,
     LangGraphDeprecatedSinceV10,
@@ -84,8 +84,14 @@ class Awaited(Protocol):
         """Run it with the state."""
 
 
-NodeAction = Callable[..., Any] | Invoked | Awaited
-"""What can be a node."""
+NodeAction = (
+    # The first is one of the second; told both, mypy takes lambdas.
+    Callable[[NodeInputT], Any]
+    | Callable[Concatenate[NodeInputT, ...], Any]
+    | Invoked
+    | Awaited
+)
+"""What can be a node that takes this part of the state, and whatever is injected."""
 
 
 class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
@@ -213,12 +219,12 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
     def add_node(
         self,
-        node: str | NodeAction,
-        action: NodeAction | None = None,
+        node: str | NodeAction[NodeInputT],
+        action: NodeAction[NodeInputT] | None = None,
         *,
         defer: bool = False,
         metadata: dict[str, Any] | None = None,
-        input_schema: type[Any] | None = None,
+        input_schema: type[NodeInputT] | None = None,
         retry_policy: Retry = None,
         cache_policy: CachePolicy[Any] | None = None,
         error_handler: Any = None,

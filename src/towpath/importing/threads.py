@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from towpath.checkpoint.serde.types import _DeltaReplay
-from towpath.constants import CONF, INTERRUPT, NS_END, NULL_TASK_ID
+from towpath.constants import CARRIED, CONF, INTERRUPT, NS_END, NULL_TASK_ID
 from towpath.errors import TowpathError
 from towpath.importing.failure import ThreadImportError
 from towpath.importing.peer import Ids, task_ids
 from towpath.importing.values import of_peer, ours, versions
-from towpath.step.state import CARRIED
 
 
 @dataclass(slots=True)

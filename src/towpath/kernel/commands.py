@@ -59,7 +59,8 @@ class Persist:
     when it stores it later. `how`: `wait` until it is stored, store it behind
     the run (`behind`), or only stamp it (`hold`). `written` is what was written
     to each channel since the parent, None where that does not tell all that may
-    have changed.
+    have changed. `own` is what is recorded of the tasks of the next step, where the
+    saver can store that along.
     """
 
     saver: Any
@@ -71,6 +72,7 @@ class Persist:
     how: Literal["wait", "behind", "hold"]
     written: Mapping[str, Sequence[Any] | None] | None = None
     lease: Any = None
+    own: LateWrites = ()
 
 
 @dataclass(slots=True)

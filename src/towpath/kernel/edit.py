@@ -200,12 +200,13 @@ def edit_only(
     carried = kept_ids(tasks)
     apply(plan, state, [outside])
     state.carried = carried
-    config = yield from committed(session, "update")
-    for task_id, writes in pending.items():  # of the tasks, and of what they called
-        recorded = [w for w in writes if task_id != NULL_TASK_ID or w[0] in SPECIAL]
-        if recorded:
-            yield from session.record(task_id, "", recorded)
-    return config
+    recorded = {  # of the tasks, and of what they called
+        task_id: [w for w in writes if task_id != NULL_TASK_ID or w[0] in SPECIAL]
+        for task_id, writes in pending.items()
+    }
+    kept = {task_id: writes for task_id, writes in recorded.items() if writes}
+    yield from session.take_over("update", kept)
+    return here(session)
 
 
 def acting_task(plan: Plan, req: Request, state: State, update: StateUpdate) -> Task:
@@ -296,8 +297,12 @@ def record_stand_ins(
 
 def committed(session: Session, source: str) -> Program[dict[str, Any]]:
     yield from session.commit(source)
-    conf = session.req.place(session.state.id)["configurable"]
-    return {"configurable": conf}
+    return here(session)
+
+
+def here(session: Session) -> dict[str, Any]:
+    """The config that names the checkpoint of a session."""
+    return session.req.place(session.state.id)
 
 
 def copy(session: Session, saved: Any) -> Program[dict[str, Any]]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from towpath.constants import CONF, ERROR, INTERRUPT
+from towpath.constants import CARRIED, CONF, ERROR, INTERRUPT
 from towpath.context import RunnableConfig
 from towpath.errors import UnknownNamespaceError, nearest
 from towpath.kernel.commands import Fetch, Program
@@ -25,7 +25,6 @@ from towpath.plan import Plan
 from towpath.step.interrupts import accepted_answers, is_done, own_writes
 from towpath.step.prepare import planned
 from towpath.step.project import Keys, output, result_of
-from towpath.step.state import CARRIED
 from towpath.step.tasks import Task, Write, in_fold_order, lasting_ns
 from towpath.step.writes import fresh_values
 from towpath.types import Interrupt, PregelTask, StateSnapshot

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towpath.constants import (
+    CARRIED,
     ERROR_SOURCE_NODE,
     GRAPH,
     HANDLER,
@@ -38,7 +39,7 @@ from towpath.plan import Plan
 from towpath.plan.fingerprint import Description, fingerprint, read
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
-from towpath.step.state import CARRIED, Version
+from towpath.step.state import Version
 from towpath.step.tasks import Origin, Path, kept_ids, named_id, path_key
 from towpath.step.writes import JOIN, TO
 from towpath.types import Send
@@ -327,6 +328,4 @@ def keep(session: Session) -> Program[None]:
         if (stand_in := stand_in_of(session.plan, task, pending.get(task.id, ())))
     ]
     state.carried = kept_ids([*tasks, *handlers])
-    yield from session.commit("update")
-    for task_id, writes in pending.items():
-        yield from session.record(task_id, "", writes)
+    yield from session.take_over("update", pending)

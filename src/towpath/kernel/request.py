@@ -90,6 +90,9 @@ class Request:
     watched: bool = False
     reports: bool = False
     around: Task | None = None
+    root: Request | None = None
+    base: str = ""
+    used: frozenset[str] = frozenset()
 
     def __init__(self, input: Any, keys: Keys, **given: Any) -> None:
         self.input = input

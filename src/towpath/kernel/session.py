@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from towpath.checkpoint.base.saver import Added, Exact
-from towpath.constants import ERROR, INTERRUPT, MISSING, RESUME
+from towpath.constants import CARRIED, ERROR, INTERRUPT, MISSING, RESUME
 from towpath.errors import SerializationError
 from towpath.kernel.commands import (
     Finish,
@@ -34,7 +34,7 @@ from towpath.step.project import (
     touches,
     update_chunk,
 )
-from towpath.step.state import CARRIED, State, to_checkpoint
+from towpath.step.state import State, to_checkpoint
 from towpath.step.tasks import Task, Write, path_key
 from towpath.types import Interrupt
 
@@ -178,7 +178,23 @@ class Session:
         if late:
             yield from self.record_all(late)
 
-    def commit(self, source: str) -> Program[None]:
+    def take_over(
+        self, source: str, recorded: Mapping[str, Sequence[Write]]
+    ) -> Program[None]:
+        """Commit a checkpoint whose tasks were planned before, with what is recorded.
+
+        In one transaction where the saver can: who died in between would leave tasks
+        to be repeated that have ended, and questions that nobody has asked.
+        """
+        tasks = [(task, "", writes) for task, writes in recorded.items()]
+        if capable(self.saver, "carries"):
+            yield from self.commit(source, tasks)
+            return
+        yield from self.commit(source)
+        for task, path, writes in tasks:
+            yield from self.record(task, path, writes)
+
+    def commit(self, source: str, own: LateWrites = ()) -> Program[None]:
         """Store the state as a checkpoint, with the late writes of its step."""
         state = self.state
         late: LateWrites = ()
@@ -201,6 +217,8 @@ class Session:
             written(self.plan, state),
             self.req.lease,
         )
+        if own:
+            command.own = own
         try:
             yield from self.put(command)
         except SerializationError:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from towpath.constants import (
+    CARRIED,
     CONF,
     ERROR,
     INPUT,
@@ -46,13 +47,7 @@ from towpath.step.interrupts import (
 )
 from towpath.step.isolate import isolate
 from towpath.step.prepare import prepare
-from towpath.step.state import (
-    CARRIED,
-    State,
-    open_state,
-    open_to_look,
-    tell_from_here,
-)
+from towpath.step.state import State, open_state, open_to_look, tell_from_here
 from towpath.step.tasks import Origin, Task, Write, kept_ids, question_of
 from towpath.step.writes import command_writes, fresh_values, updates_of
 from towpath.types import Command, Interrupt
@@ -63,6 +58,8 @@ OUTSIDE = NodeSpec(INPUT, None, (), NOTHING, hidden=True)
 def begin(plan: Plan, req: Request) -> Program[Session]:
     """Load the thread and bring it to where the first superstep starts."""
     saved, rewound = (yield from load(req)) if req.saver else (None, False)
+    if req.root is not None:
+        req.root.used |= {req.ns}
     if saved is None:
         state = open_state(plan, bump=req.bump)
         req.state = state
@@ -178,6 +175,10 @@ def load(req: Request) -> Program[tuple[Any, bool]]:
         req.rewound = rewound or req.rewound
     if req.nested and req.fork_id and not rewound:
         saved = yield from as_of_then(req, saved)
+    elif req.root is not None:
+        saved = yield from led_to(req.root, req, saved)
+    else:
+        req.base = saved.checkpoint["id"]
     return saved, rewound
 
 
@@ -229,6 +230,24 @@ def as_of_then(req: Request, head: Any) -> Program[Any]:
         return head
     older = yield FetchAll(req.saver, req.place(None))
     return next((t for t in older if t.checkpoint["id"] < req.fork_base), None)
+
+
+def led_to(root: Request, req: Request, head: Any) -> Program[Any]:
+    """The newest checkpoint of a subgraph that the thread around it leads to.
+
+    With durability "exit" a subgraph is stored before the run around it. What a run
+    left that died in between belongs to nothing that is stored: who runs it again
+    would give the subgraph its input twice.
+    """
+
+    def is_lost(saved: Any) -> bool:
+        above = (saved.metadata.get("parents") or {}).get("")
+        return above is not None and above > root.base
+
+    if req.pinned or root.rewound or req.ns in root.used or not is_lost(head):
+        return head
+    older = yield FetchAll(req.saver, req.place(None))
+    return next((t for t in older if not is_lost(t)), None)
 
 
 def rewind(req: Request, saved: Any) -> Program[tuple[Any, bool]]:
@@ -561,10 +580,8 @@ def branch_off(session: Session, answers: Mapping[str, Any]) -> Program[None]:
     session.pending = kept
     state.changed.clear()
     req.fork_base = req.fork_base or state.id
-    yield from session.commit("fork")
+    yield from session.take_over("fork", kept)
     req.fork_id = req.fork_id or state.id
-    for task_id_, writes in kept.items():
-        yield from session.record(task_id_, "", writes)
 
 
 def asked_ever(

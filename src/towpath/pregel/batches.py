@@ -14,9 +14,15 @@ from collections.abc import (
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from towpath.errors import InvalidUpdateError
+from towpath.pregel.verbs import InvokeOptions, Keyed
+from towpath.types import GraphOutput
+from towpath.typing import ContextT, InputT, OutputT, StateT
+
+if TYPE_CHECKING:
+    from towpath.types import Command
 
 Configs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
@@ -43,14 +49,46 @@ def width_of(configs: Sequence[Mapping[str, Any] | None], count: int) -> int:
     return (first or {}).get("max_concurrency") or min(32, count) or 1
 
 
-class BatchVerbs:
+class BatchVerbs(Generic[StateT, ContextT, InputT, OutputT]):
     """The verbs that take several inputs."""
 
     invoke: Any
     ainvoke: Any
 
+    @overload
     def batch(
         self,
+        inputs: Sequence[InputT | Command[Any] | None],
+        config: Configs = ...,
+        *,
+        return_exceptions: Literal[False] = ...,
+        version: Literal["v2"],
+        **options: Unpack[InvokeOptions[ContextT]],
+    ) -> list[GraphOutput[OutputT]]: ...
+    @overload
+    def batch(
+        self: Keyed,
+        inputs: Sequence[InputT | Command[Any] | None],
+        config: Configs = ...,
+        *,
+        return_exceptions: Literal[False] = ...,
+        version: Literal["v1"] = ...,
+        **options: Unpack[InvokeOptions[ContextT]],
+    ) -> list[dict[str, Any]]: ...
+    @overload
+    def batch(
+        self,
+        inputs: Sequence[InputT | Command[Any] | None],
+        config: Configs = ...,
+        *,
+        return_exceptions: bool = ...,
+        stream_mode: Any = ...,
+        output_keys: Any = ...,
+        version: Literal["v1", "v2"] = ...,
+        **options: Unpack[InvokeOptions[ContextT]],
+    ) -> list[Any]: ...
+    def batch(
+        self: Any,
         inputs: Sequence[Any],
         config: Configs = None,
         *,
@@ -64,8 +102,40 @@ class BatchVerbs:
         outputs = dict(found)
         return [outputs[index] for index in range(len(inputs))]
 
+    @overload
     async def abatch(
         self,
+        inputs: Sequence[InputT | Command[Any] | None],
+        config: Configs = ...,
+        *,
+        return_exceptions: Literal[False] = ...,
+        version: Literal["v2"],
+        **options: Unpack[InvokeOptions[ContextT]],
+    ) -> list[GraphOutput[OutputT]]: ...
+    @overload
+    async def abatch(
+        self: Keyed,
+        inputs: Sequence[InputT | Command[Any] | None],
+        config: Configs = ...,
+        *,
+        return_exceptions: Literal[False] = ...,
+        version: Literal["v1"] = ...,
+        **options: Unpack[InvokeOptions[ContextT]],
+    ) -> list[dict[str, Any]]: ...
+    @overload
+    async def abatch(
+        self,
+        inputs: Sequence[InputT | Command[Any] | None],
+        config: Configs = ...,
+        *,
+        return_exceptions: bool = ...,
+        stream_mode: Any = ...,
+        output_keys: Any = ...,
+        version: Literal["v1", "v2"] = ...,
+        **options: Unpack[InvokeOptions[ContextT]],
+    ) -> list[Any]: ...
+    async def abatch(
+        self: Any,
         inputs: Sequence[Any],
         config: Configs = None,
         *,

@@ -7,14 +7,12 @@ is a program that knows neither.
 from __future__ import annotations
 
 from collections.abc import (
-    AsyncIterator,
     Callable,
     Collection,
-    Iterator,
     Mapping,
     Sequence,
 )
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self
+from typing import Any, Generic, Self
 
 from towpath.constants import CONF
 from towpath.given import (
@@ -34,36 +32,31 @@ from towpath.pregel.config import merge
 from towpath.pregel.draw import DrawVerbs
 from towpath.pregel.events import EventVerbs
 from towpath.pregel.faces import NodeFace
-from towpath.pregel.finish import arun, astream_run, run, stream_run
 from towpath.pregel.nodes import NodeBuilder, PregelNode
 from towpath.pregel.protocol import PregelProtocol
 from towpath.pregel.raw import RawGraph
-from towpath.pregel.runs import Options, extras, prepare_run
 from towpath.pregel.schemas import SchemaVerbs
 from towpath.pregel.states import StateVerbs
-from towpath.runtime import RunControl
+from towpath.pregel.verbs import RunVerbs
 from towpath.semantics import Semantics, default
 from towpath.types import (
     All,
     CachePolicy,
     Checkpointer,
-    Durability,
     RetryPolicy,
     StreamMode,
     ensure_valid_checkpointer,
 )
 from towpath.typing import ContextT, InputT, OutputT, StateT, pad
 
-if TYPE_CHECKING:
-    from towpath.types import Command
-
 Modes = StreamMode | Sequence[StreamMode]
 Nodes = All | Sequence[str]
 
 
 class Pregel(
+    RunVerbs[StateT, ContextT, InputT, OutputT],
     StateVerbs,
-    BatchVerbs,
+    BatchVerbs[StateT, ContextT, InputT, OutputT],
     DrawVerbs,
     SchemaVerbs,
     EventVerbs,
@@ -230,135 +223,6 @@ class Pregel(
     def validate(self) -> Self:
         """Nothing is left to check: compiling checks everything."""
         return self
-
-    # -- running --------------------------------------------------------------
-
-    def invoke(
-        self,
-        input: InputT | Command[Any] | None,
-        config: Mapping[str, Any] | None = None,
-        *,
-        context: ContextT | None = None,
-        stream_mode: Modes = "values",
-        print_mode: Modes = (),
-        output_keys: str | Sequence[str] | None = None,
-        interrupt_before: Nodes | None = None,
-        interrupt_after: Nodes | None = None,
-        durability: Durability | None = None,
-        control: RunControl | None = None,
-        version: Literal["v1", "v2"] = "v1",
-        **kwargs: Any,
-    ) -> Any:
-        """Run the graph to its end and return the output.
-
-        `input` starts the graph; `None` continues a stopped thread, and
-        `Command(resume=...)` answers what it asked. When the run stops on a
-        question, the output has it under `__interrupt__`. `durability` says
-        when a step must be stored: "sync" before the next starts, "async"
-        while it runs, "exit" when the run ends. With `version="v2"` the
-        result is a `GraphOutput`; with another `stream_mode` than "values",
-        the list of its chunks.
-
-        Raises:
-            GraphRecursionError: the step limit was reached (TP-401).
-            NothingToResumeError: an answer, and nothing was asked (TP-302).
-            UnknownInterruptError: an answer to what was not asked (TP-301).
-            InvalidUpdateError: an update that the state cannot take (TP-201).
-            Exception: what a node raised, with a note saying where.
-        """
-        options = Options(
-            context, stream_mode, print_mode, output_keys, interrupt_before,
-            interrupt_after, durability, control, version=version,
-            **(extras("invoke", kwargs) if kwargs else kwargs),
-        )  # fmt: skip
-        return run(self, input, config, options)
-
-    async def ainvoke(
-        self,
-        input: InputT | Command[Any] | None,
-        config: Mapping[str, Any] | None = None,
-        *,
-        context: ContextT | None = None,
-        stream_mode: Modes = "values",
-        print_mode: Modes = (),
-        output_keys: str | Sequence[str] | None = None,
-        interrupt_before: Nodes | None = None,
-        interrupt_after: Nodes | None = None,
-        durability: Durability | None = None,
-        control: RunControl | None = None,
-        version: Literal["v1", "v2"] = "v1",
-        **kwargs: Any,
-    ) -> Any:
-        """Async twin of `invoke`."""
-        options = Options(
-            context, stream_mode, print_mode, output_keys, interrupt_before,
-            interrupt_after, durability, control, version=version,
-            **(extras("ainvoke", kwargs) if kwargs else kwargs),
-        )  # fmt: skip
-        return await arun(self, input, config, options)
-
-    def stream(
-        self,
-        input: InputT | Command[Any] | None,
-        config: Mapping[str, Any] | None = None,
-        *,
-        context: ContextT | None = None,
-        stream_mode: Modes | None = None,
-        print_mode: Modes = (),
-        output_keys: str | Sequence[str] | None = None,
-        interrupt_before: Nodes | None = None,
-        interrupt_after: Nodes | None = None,
-        durability: Durability | None = None,
-        control: RunControl | None = None,
-        subgraphs: bool = False,
-        debug: bool | None = None,
-        version: Literal["v1", "v2"] = "v1",
-        **kwargs: Any,
-    ) -> Iterator[Any]:
-        """Run the graph and yield what happens, while it happens.
-
-        A mode, or several: "values" the state after each step, "updates" what
-        each node wrote, "custom" what nodes send with a writer, "messages"
-        tokens, "tasks" and "checkpoints", "debug" both of them. With several
-        modes chunks are `(mode, chunk)`, with `subgraphs=True` those of
-        subgraphs come too, with their namespace in front. Closing the
-        iterator stops the run.
-
-        Raises:
-            As `invoke`, from the iterator.
-        """
-        options = Options(
-            context, stream_mode, print_mode, output_keys, interrupt_before,
-            interrupt_after, durability, control, subgraphs, debug, version,
-            **(extras("stream", kwargs) if kwargs else kwargs),
-        )  # fmt: skip
-        return stream_run(prepare_run(self, input, config, options, streams=True))
-
-    def astream(
-        self,
-        input: InputT | Command[Any] | None,
-        config: Mapping[str, Any] | None = None,
-        *,
-        context: ContextT | None = None,
-        stream_mode: Modes | None = None,
-        print_mode: Modes = (),
-        output_keys: str | Sequence[str] | None = None,
-        interrupt_before: Nodes | None = None,
-        interrupt_after: Nodes | None = None,
-        durability: Durability | None = None,
-        control: RunControl | None = None,
-        subgraphs: bool = False,
-        debug: bool | None = None,
-        version: Literal["v1", "v2"] = "v1",
-        **kwargs: Any,
-    ) -> AsyncIterator[Any]:
-        """Async twin of `stream`."""
-        options = Options(
-            context, stream_mode, print_mode, output_keys, interrupt_before,
-            interrupt_after, durability, control, subgraphs, debug, version,
-            **(extras("astream", kwargs) if kwargs else kwargs),
-        )  # fmt: skip
-        return astream_run(prepare_run(self, input, config, options, streams=True))
 
 
 PregelProtocol.register(Pregel)

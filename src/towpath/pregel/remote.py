@@ -84,7 +84,10 @@ class Call:
 
 
 class RemoteGraph(
-    RemoteEventVerbs, BatchVerbs, ChainVerbs, PregelProtocol[Any, Any, Any, Any]
+    RemoteEventVerbs,
+    BatchVerbs[Any, Any, Any, Any],
+    ChainVerbs,
+    PregelProtocol[Any, Any, Any, Any],
 ):
     """A graph on a server, by the id or name of an assistant there.
 

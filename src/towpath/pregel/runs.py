@@ -436,6 +436,9 @@ def place_nested(
     if request.saver is not None and request.nested:
         request.parents = above(parent.scope, task, "checkpoint_id")
         request.planned = above(parent.scope, task, "since")
+        root = outer.root if outer.nested else outer
+        if root is not None and root.saver is request.saver:
+            request.root = root
     if request.saver is not None and request.thread_id is None:
         around = parent.scope.config.get(CONF, {})
         place_thread(graph, request, own.get("thread_id", around.get("thread_id")))

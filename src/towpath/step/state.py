@@ -21,9 +21,6 @@ from towpath.plan import Plan
 from towpath.step.written import Written
 
 Version = Any
-# The key of a checkpoint's metadata under which the ids of tasks are kept that
-# an edit carried over from the checkpoint before.
-CARRIED: Final = "carried"
 Bump = Callable[[Version | None, None], Version]
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 

@@ -155,6 +155,30 @@ class RetentionChecks:
         assert [id_of(newest), id_of(asking)] == ids(saver.list(at("a")))
         assert len(saver.list(at("a", "child:task"))) == 1
 
+    def pruning_leaves_nothing_of_calls_that_are_over(self, saver: Blocking) -> None:
+        trunk = Branch(saver, at("a"))
+        for number in range(3):
+            made = id_of(trunk.put({"x": number}))
+            above = {"": made}
+            child = Branch(saver, at("a", f"child:task{number}"))
+            inner = id_of(child.put({"c": number}, {"parents": above}))
+            nested = Branch(saver, at("a", f"child:task{number}|leaf:task"))
+            ns = f"child:task{number}"
+            nested.put({"n": number}, {"parents": {**above, ns: inner}})
+            lasting = Branch(saver, at("a", "lasting"))
+            lasting.put({"l": number}, {"parents": above})
+        assert counted(saver.tend("prune", ["a"], keep=2)) == (1, 4, 0)
+        assert counted(saver.tend("prune", ["a"])) == (1, 4, 0)
+        for kept, ns in ((0, "child:task1"), (1, "child:task2"), (1, "lasting")):
+            assert len(saver.list(at("a", ns))) == kept, ns
+        assert len(saver.list(at("a", "child:task2|leaf:task"))) == 1
+        newest = {"parents": {}, "carried": {"path": "child:task2"}}
+        trunk.put({"x": 3}, newest)
+        assert counted(saver.tend("prune", ["a"])) == (1, 1, 0)
+        trunk.put({"x": 4})
+        assert counted(saver.tend("prune", ["a"])) == (1, 3, 0)
+        assert len(saver.list(whole("a"))) == 2
+
     def pruning_leaves_writes_whose_checkpoint_may_come(self, saver: Blocking) -> None:
         line(saver, "a", 2)
         upcoming = at("a", id=checkpoint_id())

@@ -1,15 +1,17 @@
 """What a checkpointer owes the runs that store in it, beyond the peer's contract.
 
-Checks of `staged`, `deltas` and `leases`, for savers that declare them.
+Checks of `staged`, `carries`, `deltas` and `leases`, for savers that declare them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
-from towpath.checkpoint.base import empty_checkpoint
+from towpath.checkpoint.base import Affected, empty_checkpoint
 from towpath.checkpoint.base.lease import Lease
+from towpath.constants import INTERRUPT
 from towpath.errors import LeaseLostError, ThreadBusyError
 from towpath.testing.conformance_colours import Blocking
 from towpath.testing.conformance_saver import Branch, at, raises, values
@@ -86,6 +88,22 @@ class RunChecks:
         self._end(saver, config, None)
         assert newest(saver) == {"a": [{"x": 1}]}
 
+    def carries_pending_writes_of_a_new_checkpoint(self, saver: Blocking) -> None:
+        first = saver.put(at(), *step({"a": 1}, 1))
+        recorded = [("task", "path", [("a", 2), (INTERRUPT, ["?"])])]
+        stage = saver.saver.stage_commit
+        late = [("before", "", [("a", 0)])]
+        saver.run(stage(first, *step({"a": 3}, 2), late, own=recorded))
+        found = saver.get_tuple(at())
+        assert found is not None
+        assert sorted(found.pending_writes or (), key=str) == [
+            ("task", INTERRUPT, ["?"]),
+            ("task", "a", 2),
+        ]
+        before = saver.get_tuple(first)
+        assert before is not None
+        assert before.pending_writes == [("before", "a", 0)]
+
     def leases_are_held_by_one_run(self, saver: Blocking) -> None:
         one, two = Lease("t"), Lease("t")
         saver.begin_run(at(), one)
@@ -146,6 +164,20 @@ class RunChecks:
         saver.tend("delete_thread", "t")
         job = saver.saver.stage_commit(at(), *step({"a": 2}, 1), lease=lease)
         raises(LeaseLostError, lambda: saver.run(job))
+        assert saver.list(None) == []
+
+    def leases_keep_a_thread_from_being_swept(self, saver: Blocking) -> None:
+        lease, ttl = Lease("t"), timedelta(0)
+        saver.put(at(), *step({"a": 1}, 1))
+        saver.begin_run(at(), lease)
+        for dry_run in (True, False):
+            told = saver.tend("sweep", ttl=ttl, dry_run=dry_run)
+            assert told == Affected(running=1)
+        self._end(saver, at(), None, lease)
+        saver.begin_run(at(), dead := Lease("t"))
+        dead.end()
+        told = saver.tend("sweep", ttl=ttl)
+        assert (told.threads, told.running) == (1, 0)
         assert saver.list(None) == []
 
     def _end(

@@ -277,7 +277,10 @@ def blamed(at: int | None, talk: Talk) -> Iterator[Finding]:
         for detail in trace.journal.trespasses:
             yield Finding(at, "nothing is stored under a lost lease", detail)
     for ns, history in talk.history().items():
-        for detail in crooked(history):
+        # Of a run that dies, "exit" stores nothing but the subgraphs that had ended:
+        # nothing leads to that, and the next run goes on before it.
+        line = led(history) if ns and talk.durability == "exit" else history
+        for detail in crooked(line):
             yield Finding(at, "history is linear", f"{ns or 'root'}: {detail}")
 
 
@@ -297,6 +300,16 @@ def ended_in_order(trace: Trace) -> bool:
     """Whether a run had the chance to record all that had finished in it."""
     lost = isinstance(trace.error, DiskError | LeaseLostError)
     return trace.status != "crashed" and not lost
+
+
+def led(history: Sequence[Any]) -> list[Any]:
+    """The newest checkpoint of a history and its ancestors, oldest first."""
+    line: list[Any] = []
+    for saved in reversed(history):
+        of = line[-1].parent_config if line else None
+        if not line or (of and of[CONF]["checkpoint_id"] == saved.checkpoint["id"]):
+            line.append(saved)
+    return line[::-1]
 
 
 def crooked(history: Sequence[Any]) -> Iterator[str]:

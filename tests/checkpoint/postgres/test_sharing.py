@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TypedDict
 
@@ -13,7 +15,9 @@ psycopg = pytest.importorskip("psycopg")
 from psycopg_pool import ConnectionPool  # noqa: E402
 
 from towpath import START, StateGraph  # noqa: E402
+from towpath.checkpoint.base.lease import Lease  # noqa: E402
 from towpath.checkpoint.postgres import PostgresSaver  # noqa: E402
+from towpath.errors import LeaseLostError  # noqa: E402
 from towpath.testing.conformance_saver import Blocking, Branch, at, values  # noqa: E402
 
 WORKER = """
@@ -144,3 +148,73 @@ def test_every_transaction_may_have_another_session(postgres):
             branch.saver = Blocking(savers[number % 3])
             branch.put({"n": number, "same": "x"})
         assert {"n": 8, "same": "x"} == values(savers[0].get_tuple(at()))
+
+
+GATE = """
+CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN PERFORM pg_advisory_xact_lock_shared(42); RETURN NEW; END $$;
+CREATE TRIGGER gate BEFORE INSERT ON towpath_writes FOR EACH ROW EXECUTE FUNCTION gate()
+"""
+
+
+def waiting(admin, dsn):
+    """Count the connections of a schema that wait for a lock."""
+    schema = psycopg.conninfo.conninfo_to_dict(dsn)["application_name"]
+    [(count,)] = admin.execute(
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE application_name = %s AND wait_event_type = 'Lock'",
+        [schema],
+    )
+    return count
+
+
+def until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("successor", ["begin_run", "delete_thread"])
+def test_writes_of_an_owner_come_before_its_successor_or_not_at_all(
+    postgres, postgres_server, successor
+):
+    """Stopped between the check of its lease and its writes, it keeps the lease."""
+    first, second = Lease("shared"), Lease("shared")
+    with (
+        ThreadPoolExecutor() as threads,
+        PostgresSaver(postgres) as saver,
+        PostgresSaver(postgres) as other,
+        psycopg.connect(postgres_server.dsn, autocommit=True) as admin,
+    ):
+        branch = Branch(Blocking(saver), at("shared"))
+        stored = branch.put({"a": 1})
+        saver.begin_run(at("shared"), first)
+        schema = psycopg.conninfo.conninfo_to_dict(postgres)["application_name"]
+        admin.execute(f"SET search_path = {schema}".encode())
+        admin.execute("UPDATE towpath_leases SET expires = 0")
+        first.end()  # its process counts as dead
+        admin.execute(GATE)
+        admin.execute("SELECT pg_advisory_lock(42)")
+        written = saver.stage_writes(stored, [("a", 2)], "task", lease=first)
+        writing = threads.submit(written.run)
+        until(lambda: waiting(admin, postgres) == 1)
+        calls = {
+            "begin_run": lambda: other.begin_run(at("shared"), second),
+            "delete_thread": lambda: other.delete_thread("shared"),
+        }
+        taking = threads.submit(calls[successor])
+        until(lambda: waiting(admin, postgres) == 2 or taking.done())
+        assert not taking.done()
+        admin.execute("SELECT pg_advisory_unlock(42)")
+        writing.result()
+        if successor == "begin_run":
+            assert [("task", "a", 2)] == taking.result().pending_writes
+        else:
+            assert 1 == taking.result().writes
+            assert [(0,)] == admin.execute(
+                "SELECT count(*) FROM towpath_writes"
+            ).fetchall()
+        with pytest.raises(LeaseLostError):
+            saver.stage_writes(stored, [("a", 3)], "later", lease=first).run()

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from towpath.checkpoint.base.id import first_id_at, tells_time
+from towpath.constants import CARRIED, INTERRUPT, NS_END, NS_SEP, RESUME
 
 Place = tuple[str, str]
 """The namespace and the id of a checkpoint within its thread."""
@@ -27,7 +28,8 @@ class Affected:
     `threads` are those of which something was, `cells` the stored values (one
     serves every checkpoint whose channel has it; those of a few bytes are kept with
     the checkpoint instead), `bytes` the size of all that as it is stored, without
-    what the database needs beside it.
+    what the database needs beside it. `running` are the threads that `sweep` left
+    alone because a run has them.
     """
 
     threads: int = 0
@@ -35,9 +37,37 @@ class Affected:
     writes: int = 0
     cells: int = 0
     bytes: int = 0
+    running: int = 0
 
     def __add__(self, other: Affected) -> Affected:
         return Affected(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+class TaskMarks(NamedTuple):
+    """What the writes say that a task recorded at a checkpoint."""
+
+    asked: bool
+    answered: bool
+    ended: bool
+
+
+def marked(writes: Iterable[tuple[str, str, int]]) -> list[TaskMarks]:
+    """Sum up recorded writes, each a task, a channel and a place in its list."""
+    marks: dict[str, list[tuple[bool, bool, bool]]] = {}
+    for task, channel, idx in writes:
+        mark = (channel == INTERRUPT, channel == RESUME, idx >= 0)
+        marks.setdefault(task, []).append(mark)
+    return [TaskMarks(*map(any, zip(*of, strict=True))) for of in marks.values()]
+
+
+def asks(tasks: Collection[TaskMarks]) -> bool:
+    """Tell whether a question is open at a checkpoint with these tasks.
+
+    An edit that stands for a task ends the step, but on a branch of its own: where
+    nothing was answered, it can still be.
+    """
+    answered = any(task.answered for task in tasks)
+    return any(task.asked and not (task.ended and answered) for task in tasks)
 
 
 @dataclass(slots=True)
@@ -47,8 +77,10 @@ class Outline:
     parents: dict[Place, str | None]
     """Each checkpoint, and which of its namespace it was put on."""
     asked: Collection[Place]
-    """The checkpoints at which a question was asked."""
+    """The checkpoints at which a question is open."""
     metadata: Callable[[Place], Mapping[str, Any]]
+    running: bool = False
+    """Whether a run has the thread."""
 
     def namespaces(self) -> dict[str, dict[str, str | None]]:
         """Return the parents by id, for each namespace."""
@@ -66,6 +98,10 @@ class Rule:
     def doomed(self, outline: Outline) -> set[Place]:
         """Return the checkpoints of a thread that are to go."""
         raise NotImplementedError
+
+    def spares(self, outline: Outline) -> bool:  # noqa: ARG002 - of most rules
+        """Tell whether a thread stays only because a run has it."""
+        return False
 
 
 class Everything(Rule):
@@ -97,7 +133,7 @@ class OfRuns(Rule):
 class Expired(Rule):
     """The whole thread goes if nothing happened on it since a moment.
 
-    One that waits for an answer stays, unless `waiting`.
+    One that waits for an answer stays, unless `waiting`, and one that a run has.
     """
 
     since: datetime
@@ -109,18 +145,26 @@ class Expired(Rule):
 
     def doomed(self, outline: Outline) -> set[Place]:
         """Return all of them or none."""
+        goes = self._is_due(outline) and not outline.running
+        return {*outline.parents} if goes else set()
+
+    def spares(self, outline: Outline) -> bool:
+        """Tell whether it would go if no run had it."""
+        return outline.running and self._is_due(outline)
+
+    def _is_due(self, outline: Outline) -> bool:
         at = max((at for _, at in outline.parents), default=None)
         root = max((at for ns, at in outline.parents if not ns), default="")
         waits = ("", root) in outline.asked
-        goes = self.concerns(at) and (self.waiting or not waits)
-        return {*outline.parents} if goes else set()
+        return self.concerns(at) and (self.waiting or not waits)
 
 
 @dataclass(frozen=True, slots=True)
 class Keep(Rule):
     """The newest of each namespace stay, and what else is named here.
 
-    See `prune` for what the options mean.
+    Of a subgraph whose call is over nothing stays: its state lived for that call,
+    and no kept checkpoint leads to it. See `prune` for what the options mean.
     """
 
     newest: int = 1
@@ -137,20 +181,18 @@ class Keep(Rule):
 
     def doomed(self, outline: Outline) -> set[Place]:
         """Return those that no option keeps, and that nothing waits for."""
-        kept = {
-            (ns, at)
-            for ns, parents in outline.namespaces().items()
-            for at in self._kept(parents)
-        }
+        kept: set[Place] = set()
+        known = outline.namespaces()
+        for ns in sorted(known, key=_depth):
+            over = _is_over(outline, known, kept, ns)
+            chosen = self._young(known[ns]) if over else self._kept(known[ns])
+            kept.update((ns, at) for at in chosen)
         doomed = outline.parents.keys() - kept
         return doomed - _awaited(outline, kept, doomed)
 
     def _kept(self, parents: Mapping[str, str | None]) -> set[str]:
         ordered = sorted(parents, reverse=True)
-        kept = set(ordered[: self.newest])
-        if self.since is not None:
-            first = first_id_at(self.since)
-            kept.update(at for at in parents if not _is_older(at, first))
+        kept = {*ordered[: self.newest]} | self._young(parents)
         if self.forks:
             kept |= parents.keys() - {*parents.values()}
         if self.ancestors:
@@ -158,6 +200,51 @@ class Keep(Rule):
             for at in kept - line:
                 kept.update(_lineage(parents, at))
         return kept
+
+    def _young(self, parents: Iterable[str]) -> set[str]:
+        if self.since is None:
+            return set()
+        first = first_id_at(self.since)
+        return {at for at in parents if not _is_older(at, first)}
+
+
+def _depth(ns: str) -> int:
+    return ns.count(NS_SEP) + 1 if ns else 0
+
+
+def _is_over(
+    outline: Outline,
+    known: Mapping[str, Collection[str]],
+    kept: Collection[Place],
+    ns: str,
+) -> bool:
+    """Tell whether a namespace is of a call that nothing kept above it leads to.
+
+    That is the checkpoint at which the call was planned, or one that carries its
+    task since an edit; and as long as a question is open there, it may go on. What
+    is newer than all that is stored above is about to be led to.
+    """
+    above, _, last = ns.rpartition(NS_SEP)
+    if not ns or above not in known:
+        return False
+    left = [at for at in known[above] if (above, at) in kept]
+    if not left:
+        return True  # the call around it is over
+    _, calls, task = last.partition(NS_END)
+    if not calls:
+        return False  # it keeps its state across calls
+    stored = outline.metadata((ns, max(known[ns]))).get("parents") or {}
+    home = stored.get(above)
+    if home is None or home in left or (above, home) in outline.asked:
+        return False
+    if home > max(known[above]):
+        return False
+    carried = (outline.metadata((above, at)).get(CARRIED) or {} for at in left)
+    return all(task not in map(_id_in, ids.values()) for ids in carried)
+
+
+def _id_in(name: object) -> str:
+    return str(name).rpartition(NS_END)[2]
 
 
 def _lineage(parents: Mapping[str, str | None], at: str | None) -> Iterator[str]:

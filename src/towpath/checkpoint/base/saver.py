@@ -94,6 +94,8 @@ class Capabilities:
     """It has the verbs and options of `UpkeepSaver`, each thread atomic by itself."""
     staged: bool = False
     """`stage_commit` and `stage_writes` encode at once and store later."""
+    carries: bool = False
+    """`stage_commit` takes pending writes of the new checkpoint, too, as `own`."""
 
 
 class Staged(Generic[R]):
@@ -270,13 +272,15 @@ class BaseCheckpointSaver(HasSerde, Generic[V]):
         *,
         written: Written = None,
         lease: Lease | None = None,
+        own: Sequence[TaskWrites] = (),
     ) -> Staged[RunnableConfig]:
         """Encode what `commit` stores, for savers that declare `staged`.
 
         `written` says what was written to each channel since the parent. What
         else is in the same container, and is the same object, was not changed.
         Where `lease` is no longer held, running it is a `LeaseLostError`, and
-        nothing is stored; so it is with `stage_writes`.
+        nothing is stored; so it is with `stage_writes`. `own` are pending writes of
+        the new checkpoint, for savers that declare `carries`.
         """
         raise NotImplementedError
 

@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -56,6 +56,8 @@ R = TypeVar("R")
 Conn = psycopg.Connection[Any] | ConnectionPool[Any]
 AsyncConn = psycopg.AsyncConnection[Any] | AsyncConnectionPool[Any]
 
+LOCK_S_MAX: Final = 5.0
+"""How long a blocking call waits for a lock in the thread of an event loop."""
 _FAILURES = (psycopg.Error, UnicodeEncodeError)
 
 
@@ -122,6 +124,8 @@ class PostgresDatabase:
     ) -> None:
         self.tables = tables
         self.is_setup = False
+        wait_ms = max(1, int(1000 * min(pooling.timeout_s, LOCK_S_MAX)))
+        self._wait_less = f"SET LOCAL lock_timeout = {wait_ms}".encode()
         self._prepared = Prepared() if pooling.prepare else None
         options = PoolOptions(pooling.size_max, pooling.timeout_s)
         self._lenders = _lenders(conn, pipe, options)
@@ -131,7 +135,7 @@ class PostgresDatabase:
         """Make the tables, or bring them to the newest version."""
         self._check_open()
         if not self.is_setup:
-            _run(self._lenders.first, Work(self.tables.setup, WRITE))
+            _run(self._lenders.first, Work(self.tables.setup, self._begin(WRITE)))
             self.is_setup = True
 
     async def asetup(self) -> None:
@@ -166,7 +170,16 @@ class PostgresDatabase:
     def do(self, make: Make[R], begin: Sequence[bytes]) -> R:
         """Run a program in a transaction that begins with `begin`."""
         self.setup()
-        return _run(self._lenders.blocking, Work(make, begin, self._prepared))
+        work = Work(make, self._begin(begin), self._prepared)
+        return _run(self._lenders.blocking, work)
+
+    def _begin(self, begin: Sequence[bytes]) -> Sequence[bytes]:
+        """How a blocking transaction begins in this thread.
+
+        In the thread of an event loop it may wait for a lock of a transaction
+        that only the loop could finish: it must not wait for ever.
+        """
+        return (*begin, self._wait_less) if begin and _in_loop() else begin
 
     async def ado(self, make: Make[R], begin: Sequence[bytes]) -> R:
         """Async twin of `do`."""

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from psycopg.types.numeric import Int8
 
 from towpath.checkpoint.nul import escape, unescape
-from towpath.checkpoint.programs import NOW, Row
+from towpath.checkpoint.programs import HOLD, NOW, Row
 
 _TYPES: Final = (
     (
@@ -40,7 +40,7 @@ _RETURNING: Final = re.compile(r"\bRETURNING\b")
 
 _NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
 _WORDS: Final = re.compile(
-    re.escape(NOW) + r"|'[^']*'"
+    re.escape(NOW) + "|" + re.escape(HOLD) + r"|'[^']*'"
     r"|(?<!NOT )IN \(SELECT value FROM json_each\(\?\)\)"
     r"|\bjson_each\(\?\)(?:\s+AS\s+(\w+))?"
     r"|\?"
@@ -77,6 +77,8 @@ def _put(found: re.Match[str], numbers: Iterator[int]) -> str:
     word = found[0]
     if word == NOW:
         return _NOW
+    if word == HOLD:
+        return "FOR SHARE"
     if word.startswith("'"):
         return word
     number = f"${next(numbers)}"

@@ -20,6 +20,10 @@ _POOLER: Final = (
     "behind a pooler in transaction mode nothing can be prepared: open connections "
     "with `prepare_threshold=None`"
 )
+_BLOCKED: Final = (
+    "a blocking call in an event loop waits for what the loop itself is storing: await "
+    "the async method (`ainvoke`), or make the call in a thread (`asyncio.to_thread`)"
+)
 _HINTS: Final = (
     ("26000", _POOLER),
     ("28", "check the user and the password of the connection string"),
@@ -29,6 +33,7 @@ _HINTS: Final = (
     ("25006", "the server is a standby or read-only; connect to the primary"),
     ("53300", "lower `pool_size_max`, or put a pooler before the server"),
     ("53", "the server is out of disk, memory or connections"),
+    ("55P03", _BLOCKED),
     ("57014", "a statement or lock timeout of the server ended it"),
 )
 """By the first characters of an SQLSTATE, the more exact first."""
