@@ -119,6 +119,7 @@ def supporter(messages: list[dict[str, Any]]) -> Any:
 
 @pytest.mark.slow
 def test_a_real_client_is_used_when_there_is_a_key(tmp_path: Path, serve) -> None:
+    pytest.importorskip("langchain.chat_models")
     pytest.importorskip("langchain_openai")
     server = serve(supporter)
     server.refusals = [503]
@@ -155,6 +156,7 @@ def traveller(messages: list[dict[str, Any]]) -> Any:
 def test_a_model_hands_over_with_a_tool_that_asks_it_for_nothing(
     tmp_path: Path, serve
 ) -> None:
+    pytest.importorskip("langchain.chat_models")
     pytest.importorskip("langchain_openai")
     server = serve(traveller)
     done = run(tmp_path, EXAMPLES / "handoff.py", **server.variables)
@@ -173,6 +175,7 @@ def test_a_model_hands_over_with_a_tool_that_asks_it_for_nothing(
 
 @pytest.mark.slow
 def test_another_model_is_named_and_a_fan_out_reaches_it(tmp_path: Path, serve) -> None:
+    pytest.importorskip("langchain.chat_models")
     pytest.importorskip("langchain_openai")
     server = serve(lambda messages: f"Summary {len(messages[-1]['content'])}.")
     text = tmp_path / "text.txt"
@@ -189,6 +192,7 @@ def test_another_model_is_named_and_a_fan_out_reaches_it(tmp_path: Path, serve) 
 def test_a_key_that_is_refused_ends_the_run_which_another_goes_on_with(
     tmp_path: Path, serve
 ) -> None:
+    pytest.importorskip("langchain.chat_models")
     pytest.importorskip("langchain_openai")
     server = serve(lambda messages: "ok [gates.md]")
     server.refusals = [401]

@@ -13,6 +13,7 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import Context, copy_context
+from functools import partial
 from random import random
 from time import monotonic
 from typing import Any, Final
@@ -125,7 +126,10 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
         output = task.input
         if spec.action is not None:
             try:
-                output = ctx.run(called(spec.action, spec.call, context), output)
+                call = spec.call
+                if spec.action.inject:
+                    call = filled(spec.action, call, context)
+                output = ctx.run(call, output)
             except ParentCommand as error:
                 output = for_here(scope, error)
             if type(output) not in PLAIN:
@@ -137,7 +141,9 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
             own = tuple(writes)
             for branch in spec.branches:
                 view = branch_view(scope, task, own, branch.view)
-                path = called(branch.path, branch.path.call, context)
+                path: Any = branch.path.call
+                if branch.path.inject:
+                    path = filled(branch.path, path, context)
                 answer = ctx.run(path, view)
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
@@ -149,9 +155,9 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
     return task
 
 
-def called(action: Any, call: Any, context: TaskContext) -> Any:
-    """What to call: a function, with what is injected filled in."""
-    return action.bound(call, context.injected) if action.inject else call
+def filled(action: Action, call: Any, context: TaskContext) -> Any:
+    """One of the action's callables with what is injected filled in."""
+    return partial(call, **{n: context.injected(what) for n, what in action.inject})
 
 
 def caught(task: Task, context: TaskContext, error: BaseException) -> None:
@@ -413,8 +419,11 @@ async def direct_attempt(
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
         try:
-            node = called(spec.action, spec.acall, context)
-            output = await inside(ctx, node, task.input)
+            action: Any = spec.action
+            call = spec.acall
+            if action.inject:
+                call = filled(action, call, context)
+            output = await inside(ctx, call, task.input)
         except ParentCommand as error:
             output = for_here(scope, error)
         if type(output) not in PLAIN and is_runnable(output):
@@ -425,7 +434,9 @@ async def direct_attempt(
             own = tuple(writes)
             for branch in spec.branches:
                 view = branch_view(scope, task, own, branch.view)
-                path = called(branch.path, branch.path.acall, context)
+                path = branch.path.acall
+                if branch.path.inject:
+                    path = filled(branch.path, path, context)
                 answer = await inside(ctx, path, view)
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -17,6 +17,7 @@ from towpath.checkpoint.base.rules import (
     asks,
     stale_writes,
 )
+from towpath.checkpoint.kept import Kept, unpack_kept
 from towpath.checkpoint.programs import (
     Needs,
     Program,
@@ -25,7 +26,7 @@ from towpath.checkpoint.programs import (
     drop_cells,
 )
 from towpath.checkpoint.record import Cell
-from towpath.checkpoint.sealing import Seal, SealOf, plain
+from towpath.checkpoint.sealing import KEPT, Seal, SealOf, plain
 from towpath.constants import INTERRUPT, RESUME
 
 
@@ -176,13 +177,16 @@ def _look(thread: str, inside: Inside, dry: bool) -> Program[_Known]:
         return inside.load(seal.open_metadata(at, known.nodes[place].meta))
 
     known = _Known(Outline({}, asked, metadata))
+    kept: dict[Place, tuple[bytes, str]] = {}
     for space, ns, at, parent, cells, tag, meta, writes, written, size in rows:
+        if writes is not None:
+            kept[ns, at] = (writes, tag)
         known.outline.parents[ns, at] = parent
         known.spaces[ns] = space
         needs = Needs.of(inside.seal_of(thread, ns), (at, cells, tag, writes))
         known.nodes[ns, at] = _Node(space, needs, (tag, meta), int(size), written)
     rows = yield from Query(
-        "SELECT s.id, s.ns, w.checkpoint, count(*), sum(length(w.data)),"
+        "SELECT s.id, s.ns, w.checkpoint, w.task, count(*), sum(length(w.data)),"
         " max(CASE WHEN w.channel = ? THEN 1 ELSE 0 END),"
         " max(CASE WHEN w.channel = ? THEN 1 ELSE 0 END),"
         " max(CASE WHEN w.idx >= 0 THEN 1 ELSE 0 END) FROM towpath_spaces s"
@@ -190,15 +194,27 @@ def _look(thread: str, inside: Inside, dry: bool) -> Program[_Known]:
         " GROUP BY s.id, s.ns, w.checkpoint, w.task",
         (INTERRUPT, RESUME, thread),
     )
-    tasks: dict[Place, list[TaskMarks]] = {}
-    for space, ns, at, count, size, *marks in rows:
+    tasks: dict[Place, dict[str, TaskMarks]] = {}
+    for space, ns, at, task, count, size, *marks in rows:
         known.spaces[ns] = space
         counted, sized = known.written.get((ns, at), (0, 0))
         known.written[ns, at] = (counted + int(count), sized + int(size))
-        tasks.setdefault((ns, at), []).append(TaskMarks(*map(bool, marks)))
-    asked.update(place for place, marks in tasks.items() if asks(marks))
+        tasks.setdefault((ns, at), {})[task] = TaskMarks(*map(bool, marks))
+    for (ns, at), of in tasks.items():
+        if (ns, at) in kept and any(marks.asked for marks in of.values()):
+            part = inside.seal_of(thread, ns).open_part(KEPT, at, *kept[ns, at])
+            _mark_ended(of, unpack_kept(part))
+        if asks(of.values()):
+            asked.add((ns, at))
     known.outline.running = yield from leasing.is_held(thread)
     return known
+
+
+def _mark_ended(tasks: dict[str, TaskMarks], kept: Iterable[Kept]) -> None:
+    """Note the results that came with the next checkpoint."""
+    for one in kept:
+        if one.task in tasks:
+            tasks[one.task] = tasks[one.task]._replace(ended=True)
 
 
 def _delete_places(

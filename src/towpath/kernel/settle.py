@@ -88,7 +88,10 @@ def to_end(round_: Round, arrived: Sequence[Any]) -> Program[None]:
         if session.saver is not None and len(arrived) > 1:
             yield from round_.unbroken(round_.record_together(arrived))
         for event in arrived:
-            if not (quiet and round_.finished(event)):
+            if quiet and round_.plain(event):
+                round_.running.discard(event)
+                event.done = True
+            else:
                 yield from round_.unbroken(round_.take(event))
         if round_.due:
             arrived = yield from round_.relaunch()
@@ -264,14 +267,6 @@ class Round:
             self.session.broken = True
             yield from self.close(error)
             yield from self.fail_strays(error)
-
-    def finished(self, event: Any) -> bool:
-        """Take in a task that has finished and of which nothing is noted."""
-        if not self.plain(event):
-            return False
-        self.running.discard(event)
-        event.done = True
-        return True
 
     def record_together(self, arrived: Sequence[Any]) -> Program[None]:
         """Record what finished at the same time at once, before any of it is told.

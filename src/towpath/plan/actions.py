@@ -78,14 +78,6 @@ class Action:
             and not self.yields
         )
 
-    def bound(
-        self, call: Callable[..., Any], fill: Callable[[Injected], Any]
-    ) -> Callable[..., Any]:
-        """One of the two callables with what is injected filled in."""
-        if not self.inject:
-            return call
-        return functools.partial(call, **{n: fill(what) for n, what in self.inject})
-
 
 def action_of(target: Any, name: str) -> Action:
     """Look at a user's callable once and say how to call it.

@@ -197,7 +197,7 @@ def test_writes_of_an_owner_come_before_its_successor_or_not_at_all(
         first.end()  # its process counts as dead
         admin.execute(GATE)
         admin.execute("SELECT pg_advisory_lock(42)")
-        written = saver.stage_writes(stored, [("a", 2)], "task", lease=first)
+        written = saver.stage_writes(stored, [("task", "", [("a", 2)])], lease=first)
         writing = threads.submit(written.run)
         until(lambda: waiting(admin, postgres) == 1)
         calls = {
@@ -217,4 +217,4 @@ def test_writes_of_an_owner_come_before_its_successor_or_not_at_all(
                 "SELECT count(*) FROM towpath_writes"
             ).fetchall()
         with pytest.raises(LeaseLostError):
-            saver.stage_writes(stored, [("a", 3)], "later", lease=first).run()
+            saver.stage_writes(stored, [("later", "", [("a", 3)])], lease=first).run()
