@@ -155,7 +155,7 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
     return task
 
 
-def filled(action: Action, call: Any, context: TaskContext) -> Any:
+def filled(action: Any, call: Any, context: TaskContext) -> Any:
     """One of the action's callables with what is injected filled in."""
     return partial(call, **{n: context.injected(what) for n, what in action.inject})
 
@@ -419,11 +419,13 @@ async def direct_attempt(
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
         try:
-            action: Any = spec.action
             call = spec.acall
-            if action.inject:
-                call = filled(action, call, context)
-            output = await inside(ctx, call, task.input)
+            if spec.action.inject:  # type: ignore[union-attr]  # it has one
+                call = filled(spec.action, call, context)
+            if ctx is None:
+                output = await call(task.input)
+            else:
+                output = await in_context(ctx, ctx.run(call, task.input))
         except ParentCommand as error:
             output = for_here(scope, error)
         if type(output) not in PLAIN and is_runnable(output):

@@ -250,14 +250,11 @@ class Round:
 
     def plain(self, event: Any) -> bool:
         """Whether this is a task that has simply finished: the rule."""
-        return (
-            isinstance(event, Task)
-            and event in self.running
-            and self.nursery is None
-            and event.error is None
-            and not event.halted
-            and event.cache_key is None
-        )
+        if not isinstance(event, Task) or event not in self.running:
+            return False
+        if self.nursery is not None or event.error is not None:
+            return False
+        return event.cache_key is None and not event.halted
 
     def unbroken(self, part: Program[None]) -> Program[None]:
         """Do something; if a saver, a cache or a policy fails, the run is over."""
