@@ -24,6 +24,7 @@ from towpath.cli.plain import to_json
 from towpath.cli.problem import Problem, nearest
 from towpath.cli.project import current_project
 from towpath.cli.session import open_graph
+from towpath.cli.show import counted
 from towpath.cli.storage import require_thread, without_password
 from towpath.cli.view import resume_command
 from towpath.types import Overwrite
@@ -82,6 +83,7 @@ def fork(
             config["configurable"]["checkpoint_id"] = found
         require_node(graph, as_node)
         values = edited(graph, edits, additions)
+        before = list(graph.get_state(config).next)
         if values is None and as_node is None:
             as_node = COPY
         made = graph.update_state(config, values, as_node=as_node)
@@ -93,9 +95,12 @@ def fork(
         emit(to_json({**told, "next": following}))
         return
     emit(checkpoint)
-    runs = ", ".join(following)
+    runs = counted(following)
     again = resume_command(target, thread, without_password(db))
     click.echo(f"next runs {runs}: {again}" if runs else "nothing runs next", err=True)
+    if as_node is None and sorted(following) != sorted(before):
+        click.echo(f"  before, {counted(before) or 'nothing'} was next", err=True)
+        click.echo("  hint: --as-node says after which node to go on", err=True)
 
 
 def edited(
