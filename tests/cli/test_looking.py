@@ -156,6 +156,16 @@ def test_fork_says_so_where_other_nodes_run_next_than_before(towpath):
     assert "before" not in same.stderr
 
 
+def test_fork_after_sent_tasks_has_to_name_a_node(towpath):
+    towpath.run("joining", {}, "t")
+    refused = towpath.fork("joining", "t", "--at", "1", "--set", "count=1")
+    assert 2 == refused.exit_code, refused.output
+    assert "sent ran last" in refused.stderr
+    assert "--as-node says after which node" in refused.stderr
+    given = ["--at", "1", "--set", "count=1", "--as-node", "part"]
+    assert "next runs left, right" in towpath.fork("joining", "t", *given).stderr
+
+
 def test_fork_adds_through_the_reducer(asked):
     (told,) = lines(asked.fork("asking", "t", "--add", 'seen=["more"]', "--json"))
     assert ["ask"] == told["next"]
