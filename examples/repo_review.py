@@ -614,6 +614,8 @@ def advance(app: Any, step: Any, config: dict[str, Any]) -> None:
     done = {task.result["measures"][0]["name"] for task in tasks if task.result}
     with progress(done, len(tasks)) as line:
         for update in app.stream(step, config, stream_mode="updates"):
+            if "__metadata__" in update:  # told again, as it finished before a crash
+                continue
             for node, value in update.items():
                 if not node.startswith("__"):
                     show(line, node, value)

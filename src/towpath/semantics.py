@@ -101,6 +101,10 @@ class Semantics:
     nodes wrote to the key. The peer gives its whole value; what the subgraph was
     given is part of that, and counts twice."""
 
+    edits_after_sends: Literal["error", "sender"] = "error"
+    """`update_state` names no node, and tasks that were sent ran last. The peer
+    takes the node that sent them: they run again, and count twice."""
+
     shared_limit: bool = True
     """Subgraphs take their supersteps from the limit of the run around them.
     The peer counts each graph by itself, so that nesting multiplies it."""
@@ -152,6 +156,7 @@ LANGGRAPH: Final = Semantics(
     changed_graphs="warn",
     bare_checkpoints=True,
     subgraph_updates="whole",
+    edits_after_sends="sender",
     shared_limit=False,
     debug_prints=("updates", "values"),
 )

@@ -100,7 +100,7 @@ def test_setting_up_twice_does_nothing(path):
 def test_a_closed_saver_says_so(path):
     with SqliteSaver(path) as saver:
         pass
-    with pytest.raises(PersistenceError, match="closed"):
+    with pytest.raises(PersistenceError, match=r"closed\s+hint: run the graph inside"):
         saver.get_tuple(at())
 
 

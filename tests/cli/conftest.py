@@ -85,6 +85,13 @@ for node in ("part", "left", "right", "end"):
 joining.add_conditional_edges(START, lambda state: [Send("part", {})] * 3, ["part"])
 joining.add_edge("part", "left").add_edge("part", "right")
 joining.add_edge(["left", "right"], "end")
+routing = StateGraph(State)
+routing.add_node("first", lambda state: {"seen": ["first"]})
+routing.add_node("odd", lambda state: {}).add_node("even", lambda state: {})
+routing.add_edge(START, "first")
+routing.add_conditional_edges(
+    "first", lambda state: "odd" if state["count"] % 2 else "even", ["odd", "even"]
+)
 strict = chain(("ask", ask("how many?", Annotated[int, Checked(even)])))
 failing_after = chain(("ask", picky))
 compiled = straight.compile()

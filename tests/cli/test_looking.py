@@ -146,6 +146,26 @@ def test_fork_sets_keys_on_a_branch_and_resume_goes_on_with_it(asked, last):
     assert ["mine", 1] == last(done)["values"]["seen"]
 
 
+def test_fork_says_so_where_other_nodes_run_next_than_before(towpath):
+    towpath.run("routing", {"count": 1}, "t")
+    forked = towpath.fork("routing", "t", "--at", "1", "--set", "count=2")
+    assert "next runs even: " in forked.stderr
+    assert "before, odd was next" in forked.stderr
+    assert "--as-node" in forked.stderr
+    same = towpath.fork("routing", "t", "--at", "1", "--set", "seen=[]")
+    assert "before" not in same.stderr
+
+
+def test_fork_after_sent_tasks_has_to_name_a_node(towpath):
+    towpath.run("joining", {}, "t")
+    refused = towpath.fork("joining", "t", "--at", "1", "--set", "count=1")
+    assert 2 == refused.exit_code, refused.output
+    assert "sent ran last" in refused.stderr
+    assert "--as-node says after which node" in refused.stderr
+    given = ["--at", "1", "--set", "count=1", "--as-node", "part"]
+    assert "next runs left, right" in towpath.fork("joining", "t", *given).stderr
+
+
 def test_fork_adds_through_the_reducer(asked):
     (told,) = lines(asked.fork("asking", "t", "--add", 'seen=["more"]', "--json"))
     assert ["ask"] == told["next"]

@@ -89,6 +89,7 @@ def test_doctor_finds_a_damaged_database(towpath):
             "version 100",
         ),
         ("PRAGMA journal_mode = DELETE", "journal", "warning", "not WAL"),
+        ("CREATE TABLE checkpoints (a)", "langgraph", "note", "`towpath import`"),
         (
             "INSERT OR REPLACE INTO towpath_leases VALUES ('t', 'nobody', 1, 0)",
             "leases",
@@ -135,6 +136,12 @@ def test_doctor_names_threads_whose_run_died(towpath):
 def test_doctor_tells_a_graph_that_cannot_be_loaded(towpath):
     found = checkup(towpath, "graphs.py:failing")["graph"]
     assert ("failed", True) == (found["health"], "no graph today" in found["told"])
+
+
+def test_a_program_for_langgraph_is_told_how_it_runs_here(towpath):
+    (towpath.folder / "theirs.py").write_text("import langgraph.nowhere\n")
+    found = checkup(towpath, "theirs.py:graph")["graph"]
+    assert "compat = true" in found["hint"]
 
 
 def test_doctor_ends_with_a_verdict(towpath):

@@ -63,6 +63,9 @@ def test_killed_review_goes_on_without_measuring_a_finished_file_again(
     assert 120 == len(after)
     repeated = {name for name in after if after[name] > before[name] > 0}
     assert set() == repeated & done, f"seed {seed}"
+    lines = [line.split() for line in end.stdout.splitlines()]
+    shown = {line[-1] for line in lines if line[:1] == ["measure:"]}
+    assert set() == shown & done, f"seed {seed}: shown as if measured again"
     report = (tmp_path / "repo-review.md").read_text()
     assert "- files: 120\n" in report
     assert "pack.east -> pack.west -> pack.east" in report

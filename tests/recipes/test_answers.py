@@ -109,6 +109,7 @@ def test_an_unknown_id_is_an_error(colour: Colour, saver: Any) -> None:
 
     assert (UNKNOWN,) == error.value.interrupt_ids
     assert (ids["?"],) == error.value.pending_ids
+    assert f"open are: {ids['?']}" == error.value.hint
     assert before == colour.state(app)
     assert [("?", "ok")] == [
         tuple(one) for one in colour.invoke(app, Command(resume="ok"))["log"]

@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from towpath import Command, InMemorySaver, interrupt
-from towpath.errors import TowpathError, UnknownNamespaceError
+from towpath import START, Command, InMemorySaver, Send, interrupt
+from towpath.errors import (
+    AmbiguousUpdateError,
+    TowpathError,
+    UnknownNamespaceError,
+)
+from towpath.semantics import LANGGRAPH
 
 from .kit import THREAD, Colour, Log, chain, logs, questions, wire
 
@@ -207,3 +212,55 @@ def test_changing_a_snapshot_changes_no_other_one_and_not_the_thread(
     assert before[1::2] == mine[1::2]
     assert before == [colour.state(app), *colour.history(app)]
     assert ["1", "a", "b", "2", "a", "b"] == colour.invoke(app, {"log": ["2"]})["log"]
+
+
+# -- who wrote last, when tasks were sent -------------------------------------
+
+
+def fanned_out(*before: str, **compile_options: Any) -> Any:
+    """Return a graph that sends two tasks and stops before what follows them."""
+    nodes = {name: logs(name) for name in before}
+    builder = wire(("count", "end"), **nodes, count=logs("count"), end=logs("end"))
+    sender = before[-1] if before else START
+    if before:
+        builder.add_edge(START, sender)
+    sends = [Send("count", {}), Send("count", {})]
+    builder.add_conditional_edges(sender, lambda state: sends, ["count"])
+    return builder.compile(InMemorySaver(), interrupt_before=["end"], **compile_options)
+
+
+@pytest.mark.parametrize("before", [(), ("plan",)])
+def test_an_edit_after_sent_tasks_has_to_name_a_node(
+    colour: Colour, before: tuple[str, ...]
+) -> None:
+    app = fanned_out(*before)
+    colour.invoke(app, {"log": []})
+    state = colour.state(app)
+    with pytest.raises(AmbiguousUpdateError, match="sent ran last") as error:
+        colour.update(app, {"log": ["edit"]})
+    assert f"as_node='{(*before, '__start__')[0]}' sends anew" in str(error.value.hint)
+    assert state == colour.state(app)
+
+    colour.update(app, {"log": ["edit"]}, as_node="count")
+    assert [*before, "count", "count", "edit", "end"] == colour.invoke(app, None)["log"]
+    colour.update(app, {"log": ["edit"]})
+    assert () == colour.state(app).next, "`end` ran last"
+
+
+def test_an_edit_while_tasks_are_to_be_sent_counts_as_the_sender(
+    colour: Colour,
+) -> None:
+    app = fanned_out("plan")
+    colour.invoke(app, {"log": []})
+    sent = [one for one in colour.history(app) if one.next == ("count", "count")]
+    colour.update(app, {"log": ["edit"]}, sent[0].config)
+    assert ("count", "count") == colour.state(app).next
+
+
+def test_the_peer_preset_takes_an_edit_after_sent_tasks_as_the_senders(
+    colour: Colour,
+) -> None:
+    app = fanned_out("plan", semantics=LANGGRAPH)
+    colour.invoke(app, {"log": []})
+    colour.update(app, {"log": ["edit"]})
+    assert ("count", "count") == colour.state(app).next

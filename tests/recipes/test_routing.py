@@ -19,6 +19,10 @@ from towpath.semantics import LANGGRAPH, NATIVE
 from .kit import Colour, Log, chain, logs, wire
 
 
+def say_hello(state: Log) -> Log:
+    return {"log": ["hello"]}
+
+
 def joined(**compile_options: Any) -> Any:
     """Return a graph whose join waits for two branches, of which one is taken."""
     builder = wire(("c", "d"), **{name: logs(name) for name in "abcd"})
@@ -148,8 +152,36 @@ def test_a_branch_to_an_unknown_node_is_an_error(
 def test_an_answer_that_is_no_key_of_the_path_map_is_an_error(colour: Colour) -> None:
     builder = wire((START, "node"), node=logs("node"), end=logs("end"))
     builder.add_conditional_edges("node", lambda state: "maybe", {"yes": "end"})
-    with pytest.raises((InvalidUpdateError, KeyError), match="maybe"):
+    with pytest.raises((InvalidUpdateError, KeyError), match="maybe") as error:
         colour.invoke(builder.compile(), {"log": []})
+    assert "it holds: yes" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "hint"),
+    [
+        (START, say_hello, "a node's name is a string: 'say_hello'"),
+        (say_hello, "node", "a node's name is a string: 'say_hello'"),
+        (START, ["node", "end"], "add an edge for each of them"),
+        (START, 3, "a node's name is a string: by default that of its function"),
+    ],
+)
+def test_an_edge_without_names_is_refused_with_a_way_out(
+    start: Any, end: Any, hint: str
+) -> None:
+    builder = wire(node=logs("node"), end=logs("end"))
+    with pytest.raises(InvalidGraphError) as error:
+        builder.add_edge(start, end)
+    assert hint == error.value.hint
+
+
+def test_a_builder_that_is_run_says_that_it_is_to_be_compiled() -> None:
+    builder = wire(node=logs("node"))
+    for verb in ("invoke", "ainvoke", "stream", "get_state"):
+        with pytest.raises(AttributeError, match=r"compile\(\) makes the graph"):
+            getattr(builder, verb)
+    with pytest.raises(AttributeError, match="has no attribute 'invok'$"):
+        builder.invok  # noqa: B018
 
 
 def test_a_path_map_to_an_unknown_node_is_an_error_at_build_time() -> None:

@@ -236,6 +236,65 @@ def test_a_change_in_place_that_is_not_returned_is_warned_of(colour: Colour) -> 
         colour.invoke(app, shared_input())
 
 
+class Plain(TypedDict, total=False):
+    name: str
+    count: int
+
+
+class Model(BaseModel):
+    name: str = ""
+    count: int = 0
+
+
+@dataclass
+class Record:
+    name: str = ""
+    count: int = 0
+
+
+def assigns(state: Any) -> Any:
+    state["count"] = 9
+
+
+def sets(state: Any) -> Any:
+    state.count = 9
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("given", [{"name": "a"}, {"name": "a", "count": 1}])
+def test_a_key_that_is_assigned_and_not_returned_is_warned_of(
+    colour: Colour, given: Any
+) -> None:
+    app = chain(state=Plain, culprit=assigns).compile()
+    with pytest.warns(TowpathWarning, match=r"culprit[\s\S]*count"):
+        assert given == colour.invoke(app, given)
+
+
+@pytest.mark.filterwarnings("error")
+def test_assigning_to_the_state_and_returning_it_is_no_loss(colour: Colour) -> None:
+    def node(state: Any) -> Any:
+        state["count"] = 9
+        return state
+
+    def reads(state: Any) -> Any:
+        assert "a" == state["name"]
+
+    for debug in (False, True):
+        app = chain(state=Plain, node=node, reads=reads).compile(debug=debug)
+        assert 9 == colour.invoke(app, {"name": "a", "count": 1})["count"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "node"), [(Plain, assigns), (Model, sets), (Record, sets)]
+)
+def test_debug_names_the_node_that_assigns_and_returns_nothing(
+    colour: Colour, schema: Any, node: Any
+) -> None:
+    app = chain(state=schema, culprit=node).compile(debug=True)
+    with pytest.raises(MutatedStateError, match=r"culprit[\s\S]*count"):
+        colour.invoke(app, {"name": "a"})
+
+
 def test_debug_finds_a_change_deep_in_a_container(colour: Colour) -> None:
     app = chain(state=Shared, culprit=mutates_deeply).compile(debug=True)
     with pytest.raises(MutatedStateError, match=r"culprit[\s\S]*deep"):

@@ -18,7 +18,7 @@ from random import random
 from time import monotonic
 from typing import Any, Final
 
-from towpath.call.mutation import Watch, check_lengths
+from towpath.call.mutation import Watch, check_assigned, check_lengths
 from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import END, MISSING, PULL
 from towpath.context import current
@@ -230,6 +230,8 @@ def node_writes(
     plan, state = scope.plan, scope.req.state
     if state is not None and state.containers and task.path[0] == PULL:
         check_lengths(state, task, output)
+    if output is None and state is not None and task.path[0] == PULL:
+        check_assigned(plan, state, task)
     writes = updates_of(plan, task.spec, output)
     if context.pushed is not None:
         writes[:0] = keyed(plan, task.spec, context.pushed)

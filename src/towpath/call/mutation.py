@@ -2,7 +2,8 @@
 
 A node gets copies of the containers of its state, so what it changes in them
 and does not return is lost. `check_lengths` finds most such changes for next to
-nothing, a container that grew or shrank, and warns. `Watch` finds all of them, in any
+nothing, a container that grew or shrank, and warns; `check_assigned` does for keys
+that were assigned by a node that returns nothing. `Watch` finds all of them, in any
 depth, by comparing copies, which costs time in proportion to the state; that
 is for `debug=True`.
 """
@@ -10,9 +11,10 @@ is for `debug=True`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from towpath.channels.base import COPIED
+from towpath.constants import MISSING, PULL
 from towpath.errors import MutatedStateError
 from towpath.plan import Plan
 from towpath.step.isolate import isolate
@@ -21,6 +23,9 @@ from towpath.step.tasks import Task
 from towpath.types import Command
 from towpath.warnings import TowpathWarning, warn_user
 
+SIMPLE: Final = frozenset({bool, int, str})
+"""What a node is given as it is stored, and compares without surprises."""
+
 
 class Watch:
     """Remembers what a node was given, to compare after it ran."""
@@ -28,7 +33,8 @@ class Watch:
     def __init__(self, plan: Plan, task: Task) -> None:
         self.plan = plan
         self.task = task
-        self.before = isolate(self.given())
+        self.held = self.given()
+        self.before = isolate(self.held)
 
     def given(self) -> dict[str, Any]:
         given = self.task.input
@@ -37,17 +43,21 @@ class Watch:
         return {k: getattr(given, k) for k in self.plan.keys if hasattr(given, k)}
 
     def check(self, output: Any) -> None:
-        """Raise if a value was changed in place whose key was not returned.
+        """Raise if a value was changed in place, or assigned, and not returned.
 
         Raises:
             MutatedStateError: names the node and the key.
         """
         returned = written_keys(output)
         for key, value in self.given().items():
-            if key in returned or key not in self.before:
-                continue
-            if isinstance(value, dict | list | set) and value != self.before[key]:
+            if key not in returned and self.is_lost(key, value):
                 raise mutated(self.task, key)
+
+    def is_lost(self, key: str, value: Any) -> bool:
+        if isinstance(value, dict | list | set) and key in self.before:
+            return bool(value != self.before[key])
+        is_state = self.task.path[0] == PULL and key in self.plan.keys
+        return is_state and value is not self.held.get(key)
 
 
 def check_lengths(state: State, task: Task, output: Any) -> None:
@@ -61,6 +71,20 @@ def check_lengths(state: State, task: Task, output: Any) -> None:
             returned = written_keys(output) if returned is None else returned
             if key not in returned:
                 warn_user(str(mutated(task, key)), TowpathWarning)
+
+
+def check_assigned(plan: Plan, state: State, task: Task) -> None:
+    """Warn if a node that returned nothing gave a key of its state another value.
+
+    Simple values of dicts only: the rest may be read otherwise than it is stored.
+    """
+    given = task.input
+    if type(given) is not dict or task.spec.action is None:
+        return
+    for key in plan.keys:
+        value, known = given.get(key), state.values.get(key, MISSING)
+        if type(value) in SIMPLE and (type(value) is not type(known) or value != known):
+            warn_user(str(mutated(task, key)), TowpathWarning)
 
 
 def mutated(task: Task, key: str) -> MutatedStateError:

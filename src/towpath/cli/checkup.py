@@ -196,11 +196,11 @@ def server(db: str, name: str) -> Iterator[Finding]:
 def schema(tables: set[str], query: Query) -> Iterator[Finding]:
     """Look at the version of the tables, at threads and at leases."""
     newest = len(MIGRATIONS)
+    if "checkpoints" in tables:
+        told = "has tables here, too; its threads are seen after `towpath import`"
+        yield Finding("langgraph", "note", told)
     if "towpath_migrations" not in tables:
-        told = "tables of the peer's, which Towpath leaves alone"
-        if "checkpoints" not in tables:
-            told = "no tables yet"
-        yield Finding("schema", "note", told, "the next run makes ours")
+        yield Finding("schema", "note", "no tables yet", "the next run makes ours")
         return
     [(version,)] = query("SELECT max(v) FROM towpath_migrations")
     done = 0 if version is None else version + 1

@@ -24,10 +24,13 @@ from towpath.cli.plain import to_json
 from towpath.cli.problem import Problem, nearest
 from towpath.cli.project import current_project
 from towpath.cli.session import open_graph
+from towpath.cli.show import counted
 from towpath.cli.storage import require_thread, without_password
 from towpath.cli.view import resume_command
+from towpath.errors import AmbiguousUpdateError
 from towpath.types import Overwrite
 
+AS_NODE = "--as-node says after which node to go on"
 COPY = "__copy__"
 """What `update_state` takes for the node of a fork that changes nothing."""
 
@@ -82,9 +85,13 @@ def fork(
             config["configurable"]["checkpoint_id"] = found
         require_node(graph, as_node)
         values = edited(graph, edits, additions)
+        before = list(graph.get_state(config).next)
         if values is None and as_node is None:
             as_node = COPY
-        made = graph.update_state(config, values, as_node=as_node)
+        try:
+            made = graph.update_state(config, values, as_node=as_node)
+        except AmbiguousUpdateError as error:
+            raise Problem(f"[{error.code}] {error.message}", hint=AS_NODE) from error
         following = list(graph.get_state(made).next)
     settings = made["configurable"]
     checkpoint = settings["checkpoint_id"]
@@ -93,9 +100,12 @@ def fork(
         emit(to_json({**told, "next": following}))
         return
     emit(checkpoint)
-    runs = ", ".join(following)
+    runs = counted(following)
     again = resume_command(target, thread, without_password(db))
     click.echo(f"next runs {runs}: {again}" if runs else "nothing runs next", err=True)
+    if as_node is None and sorted(following) != sorted(before):
+        click.echo(f"  before, {counted(before) or 'nothing'} was next", err=True)
+        click.echo(f"  hint: {AS_NODE}", err=True)
 
 
 def edited(

@@ -18,10 +18,14 @@ from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from towpath.cli.problem import Problem, nearest
 from towpath.cli.project import current_project
+
+COMPAT: Final = (
+    "write `compat = true` into towpath.toml: `import langgraph` then means Towpath"
+)
 
 
 class TargetError(Problem):
@@ -55,8 +59,7 @@ def load_graph(target: str, config: Mapping[str, Any] | None = None) -> Any:
     if is_peers(graph):
         raise Problem(
             f"{target!r} is a graph of LangGraph's, which does not run here",
-            hint="write `compat = true` into towpath.toml: `import langgraph` then "
-            "means Towpath",
+            hint=COMPAT,
         )
     return graph
 
@@ -100,8 +103,16 @@ def load_module(place: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         raise TargetError(
             f"{place!r} cannot be loaded: {type(error).__name__}: {error}",
-            hint="--debug shows the traceback",
+            hint=load_hint(error),
         ) from error
+
+
+def load_hint(error: BaseException) -> str:
+    """Say how to get on with a module that cannot be loaded."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing is not None and missing.partition(".")[0] == "langgraph":
+        return COMPAT
+    return "--debug shows the traceback"
 
 
 def load_name(name: str) -> ModuleType:

@@ -17,7 +17,16 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from types import FunctionType
-from typing import Any, Concatenate, Generic, Literal, Protocol, Self, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    cast,
+)
 
 from towpath.channels.base import BaseChannel
 from towpath.checkpoint.serde import register_schema
@@ -41,7 +50,7 @@ from towpath.graph.nodes import (
     answers_of,
     name_of,
 )
-from towpath.graph.validate import validate
+from towpath.graph.validate import edge_hint, validate
 from towpath.lint import Finding, lint
 from towpath.migration import Migration, Version, lineage, version_text
 from towpath.plan import action_of
@@ -142,6 +151,15 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         self._known: dict[str, BaseChannel[Any, Any, Any]] = {}
         for schema in self.blueprint.all_schemas():
             self._learn(schema)
+
+    if not TYPE_CHECKING:  # checkers know that it is not there
+
+        def __getattr__(self, name: str) -> Any:
+            """Tell who runs a builder what it lacks; other names are unknown."""
+            told = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if not name.startswith("_") and hasattr(Pregel, name):
+                told += ": compile() makes the graph that has it"
+            raise AttributeError(told, name=name, obj=self)
 
     # -- what was declared, under the names that programs look at ------------
 
@@ -350,7 +368,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         if not isinstance(start, str | list | tuple) or not isinstance(end, str):
             raise InvalidGraphError(
                 f"an edge goes from a name (or a list of them) to a name, not from "
-                f"{start_key!r} to {end_key!r}"
+                f"{start_key!r} to {end_key!r}",
+                hint=edge_hint(start, end),
             )
         if isinstance(start_key, str):
             if start_key == END:

@@ -30,6 +30,15 @@ def validate(blueprint: Blueprint, interrupts: Iterable[str] = ()) -> None:
     check_migrations(blueprint)
 
 
+def edge_hint(start: object, end: object) -> str:
+    """Say how to write an edge whose ends are no names."""
+    if isinstance(end, list | tuple | set):
+        return "add an edge for each of them"
+    named = [one.__name__ for one in (start, end) if hasattr(one, "__name__")]
+    example = repr(named[0]) if named else "by default that of its function"
+    return f"a node's name is a string: {example}"
+
+
 def check_migrations(blueprint: Blueprint) -> None:
     """What keeps its state under a node's name cannot follow to another name."""
     for migration in blueprint.migrations.values():

@@ -12,7 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from towpath.constants import END, INPUT, INTERRUPT, NULL_TASK_ID, PULL, START
+from towpath.constants import (
+    END,
+    INPUT,
+    INTERRUPT,
+    NULL_TASK_ID,
+    PULL,
+    START,
+    TASKS,
+)
 from towpath.errors import (
     AmbiguousUpdateError,
     InvalidUpdateError,
@@ -229,7 +237,7 @@ def infer_node(plan: Plan, state: State) -> str:
     """The node that wrote last; the entry on a new thread.
 
     Raises:
-        AmbiguousUpdateError: several wrote last (TP-207).
+        AmbiguousUpdateError: several wrote last, or tasks that were sent (TP-207).
     """
     seen = [
         (version, name)
@@ -247,7 +255,22 @@ def infer_node(plan: Plan, state: State) -> str:
             f"{', '.join(f'`{n}`' for n in names)} ran last together",
             hint=f"pass as_node='{names[0]}', for example",
         )
+    if plan.semantics.edits_after_sends == "error" and sent_ran_since(state, latest):
+        raise AmbiguousUpdateError(
+            "Ambiguous update, specify as_node: tasks that were sent ran last",
+            hint="pass as_node with the node that they ran; "
+            f"as_node='{names[0]}' sends anew",
+        )
     return names[0]
+
+
+def sent_ran_since(state: State, latest: Any) -> bool:
+    """Whether sends were taken after the newest version that a node has seen.
+
+    A task that was sent sees no channel, so it is not among those that ran.
+    """
+    taken = TASKS in state.versions and TASKS not in state.live
+    return taken and bool(state.versions[TASKS] > latest)
 
 
 def run_writers(tasks: Sequence[Task]) -> Program[None]:

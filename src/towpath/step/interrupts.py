@@ -112,6 +112,7 @@ def bind(
                 reason="not_pending",
                 interrupt_ids=tuple(unknown),
                 pending_ids=tuple(known),
+                hint=f"open are: {', '.join(known) or 'none'}",
             )
         return dict(answer)
     if not known:

@@ -237,9 +237,10 @@ def branch_writes(
         if branch.ends is not None and not isinstance(item, Send):
             target = branch.ends.get(item, MISSING)
             if target is MISSING:
+                ends = [str(end) for end in branch.ends]
                 raise UnmappedAnswerError(
                     f"{source} answered {item!r}, which its path map does not hold",
-                    hint=nearest(item, map(str, branch.ends)),
+                    hint=nearest(item, ends) or f"it holds: {', '.join(ends)}",
                 )
         if target is None or target == START:
             raise NoDestinationError(

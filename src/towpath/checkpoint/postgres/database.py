@@ -151,7 +151,10 @@ class PostgresDatabase:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise PersistenceError("this database was closed")
+            raise PersistenceError(
+                "this database was closed",
+                hint="run the graph inside the saver's `with`, or open another one",
+            )
 
     def close(self) -> None:
         """Close what was opened here, waiting for blocking calls only."""

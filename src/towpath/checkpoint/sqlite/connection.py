@@ -301,7 +301,10 @@ class Connections:
     def check_open(self) -> None:
         """Refuse to go on when it was closed."""
         if self._closed:
-            raise PersistenceError("this database was closed")
+            raise PersistenceError(
+                "this database was closed",
+                hint="run the graph inside the saver's `with`, or open another one",
+            )
 
     def close(self) -> None:
         """Close what was opened here, once the writer is done."""
