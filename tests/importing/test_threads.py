@@ -391,8 +391,8 @@ def test_who_opens_the_peers_database_is_told_how_to_import_it(tmp_path):
     path = tmp_path / "old.db"
     with peer_file(path) as saver:
         graphs.one_question(PEER, saver, []).invoke({}, CONFIG)
-    with pytest.warns(TowpathWarning, match="towpath import"):
-        SqliteSaver(path).setup()
+    with pytest.warns(TowpathWarning, match="towpath import"), SqliteSaver(path) as own:
+        own.setup()
     with pytest.warns(TowpathWarning, match="towpath import"), SqliteSaver(path) as own:
         graphs.one_question(OURS, own, []).invoke({}, CONFIG)
     with SqliteSaver(path) as own:  # there are threads of ours: it is known
