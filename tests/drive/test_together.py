@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections import Counter
+from threading import Event
+from time import sleep
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -59,6 +61,15 @@ def meeting(**nodes: Any) -> Any:
             return await function(state)
 
         builder.add_node(name, node)
+        builder.add_edge(START, name)
+    return builder
+
+
+def apart(**nodes: Any) -> Any:
+    """A graph of the same nodes, none of which waits for the others."""
+    builder = StateGraph(State)
+    for name, function in nodes.items():
+        builder.add_node(name, function)
         builder.add_edge(START, name)
     return builder
 
@@ -124,14 +135,70 @@ async def test_what_cannot_be_stored_takes_none_of_the_others_along(
         with pytest.raises(SerializationError, match="log"):
             await graph.ainvoke({"log": []}, THREAD, durability=durability)
         good = True
-        builder = StateGraph(State)
-        for name, node in nodes.items():
-            builder.add_node(name, node)
-            builder.add_edge(START, name)
-        again = builder.compile(checkpointer=saver)
+        again = apart(**nodes).compile(checkpointer=saver)
         found = await again.ainvoke(None, THREAD)
     assert found["log"] == ["a", "b", "good", *(["late"] if waits else []), "z"]
     assert calls == {"a": 1, "b": 1, "z": 1, "bad": 2}
+
+
+class Single(InMemorySaver):
+    """Has a way of its own to store what one task wrote, as savers of others have."""
+
+    def put_writes(self, *args: Any) -> None:
+        super().put_writes(*args)
+
+    async def aput_writes(self, *args: Any) -> None:
+        super().put_writes(*args)
+
+
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+@pytest.mark.parametrize("make", [InMemorySaver, Single])
+async def test_what_cannot_be_stored_beside_a_failure_takes_none_along(
+    make, durability
+):
+    calls: Counter[str] = Counter()
+    good = False
+
+    async def bad(state: State) -> Any:
+        return {"log": ["good" if good else object()]}
+
+    async def worse(state: State) -> Any:
+        if not good:
+            raise ValueError
+        return {"log": ["better"]}
+
+    nodes = {"bad": bad, "worse": worse, "y": says("y", calls), "z": says("z", calls)}
+    saver = make()
+    graph = meeting(**nodes).compile(checkpointer=saver)
+    with pytest.raises((ValueError, SerializationError)):
+        await graph.ainvoke({"log": []}, THREAD, durability=durability)
+    good = True
+    graph = apart(**nodes).compile(checkpointer=saver)
+    found = await graph.ainvoke(None, THREAD)
+    assert found["log"] == ["good", "better", "y", "z"]
+    assert calls == {"y": 1, "z": 1}
+
+
+def test_what_ends_after_a_task_that_cannot_be_stored_is_recorded():
+    calls: Counter[str] = Counter()
+    good, begun = False, Event()
+
+    def bad(state: State) -> Any:
+        begun.wait(5)
+        return {"log": ["good" if good else object()]}
+
+    def slow(state: State) -> Any:
+        begun.set()
+        calls["slow"] += 1
+        sleep(0.05)
+        return {"log": ["slow"]}
+
+    graph = apart(bad=bad, slow=slow).compile(checkpointer=InMemorySaver())
+    with pytest.raises(SerializationError, match="log"):
+        graph.invoke({"log": []}, THREAD, durability="sync")
+    good = True
+    assert graph.invoke(None, THREAD)["log"] == ["good", "slow"]
+    assert calls == {"slow": 1}
 
 
 async def test_a_task_that_is_tried_again_beside_others_is_folded_in_its_place():

@@ -24,6 +24,7 @@ from towpath.errors import (
     NodeError,
     NodeTimeoutError,
     ParentCommand,
+    SerializationError,
     StepTimeoutError,
 )
 from towpath.kernel.children import Nursery, drop, keep, restore_child
@@ -246,11 +247,16 @@ class Round:
         )
 
     def unbroken(self, part: Program[None]) -> Program[None]:
-        """Do something; if a saver, a cache or a policy fails, the run is over."""
+        """Do something; if a saver, a cache or a policy fails, the run is over.
+
+        A value that no saver takes is the fault of what wrote it: what finishes
+        beside that is recorded. A parent is not, which was told that its child failed.
+        """
         try:
             yield from part
         except Exception as error:
-            self.session.broken = True
+            if self.nursery is not None or not isinstance(error, SerializationError):
+                self.session.broken = True
             yield from self.close(error)
             yield from self.fail_strays(error)
 
