@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections import Counter
+from functools import partial
 from threading import Event
 from time import sleep
 from typing import Annotated, Any, TypedDict
@@ -15,7 +16,8 @@ from towpath import START, StateGraph
 from towpath.checkpoint.memory import InMemorySaver
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.errors import SerializationError
-from towpath.types import RetryPolicy
+from towpath.func import task
+from towpath.types import Command, RetryPolicy, interrupt
 
 THREAD = {"configurable": {"thread_id": "together"}}
 NAMES = ("a", "b", "c", "d")
@@ -199,6 +201,29 @@ def test_what_ends_after_a_task_that_cannot_be_stored_is_recorded():
     good = True
     assert graph.invoke(None, THREAD)["log"] == ["good", "slow"]
     assert calls == {"slow": 1}
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+async def test_tasks_that_end_together_wait_for_what_they_have_called(durability):
+    @task
+    async def ask(name: str) -> None:
+        answers.append(interrupt(name))
+
+    async def node(state: State, name: str) -> Any:
+        ask(name)  # and nobody waits for it
+        return {"log": [name]}
+
+    answers: list[Any] = []
+    nodes = {name: partial(node, name=name) for name in NAMES}
+    graph = apart(**nodes).compile(checkpointer=InMemorySaver())
+    await graph.ainvoke({"log": []}, THREAD, durability=durability)
+    state = await graph.aget_state(THREAD)
+    assert state.next == NAMES
+    assert [asked.value for asked in state.interrupts] == list(NAMES)
+    resume = Command(resume={asked.id: asked.value for asked in state.interrupts})
+    found = await graph.ainvoke(resume, THREAD, durability=durability)
+    assert found["log"] == list(NAMES)
+    assert sorted(answers) == list(NAMES)
 
 
 async def test_a_task_that_is_tried_again_beside_others_is_folded_in_its_place():

@@ -272,10 +272,12 @@ class Round:
         """Record what finished at the same time at once, before any of it is told.
 
         While a disk is waited for, others finish: the slower it is, the more of
-        them share a transaction. Those that end the step go with its commit.
+        them share a transaction. Those that end the step go with its commit. Where
+        one has called another before it returned, that comes first: it may have to
+        be held back, and what the other asks be asked by it.
         """
         tasks = [event for event in arrived if self.plain(event)]
-        if len(tasks) < 2:
+        if len(tasks) < 2 or any(isinstance(event, Called) for event in arrived):
             return
         more = len(tasks) < len(self.running) or self.due or self.later
         ends = not (more or self.parked or self.over)
