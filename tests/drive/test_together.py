@@ -226,6 +226,40 @@ async def test_tasks_that_end_together_wait_for_what_they_have_called(durability
     assert sorted(answers) == list(NAMES)
 
 
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+async def test_a_task_is_not_recorded_whose_call_was_given_up_when_another_failed(
+    durability,
+):
+    called = asyncio.Event()
+    ran: list[str] = []
+    good = False
+
+    @task
+    async def work() -> None:
+        called.set()
+        if not good:
+            await asyncio.Event().wait()  # for ever: the run ends before
+        ran.append("work")
+
+    async def leaves(state: State) -> Any:
+        work()  # and nobody waits for it
+        return {"log": ["leaves"]}
+
+    async def fails(state: State) -> Any:
+        await called.wait()
+        if not good:
+            raise ValueError
+        return {"log": ["fails"]}
+
+    graph = apart(leaves=leaves, fails=fails).compile(checkpointer=InMemorySaver())
+    with pytest.raises(ValueError):  # noqa: PT011 - it has no text
+        await graph.ainvoke({"log": []}, THREAD, durability=durability)
+    assert (await graph.aget_state(THREAD)).next == ("leaves", "fails")
+    good = True
+    found = await graph.ainvoke(None, THREAD, durability=durability)
+    assert (found["log"], ran) == (["fails", "leaves"], ["work"])
+
+
 async def test_a_task_that_is_tried_again_beside_others_is_folded_in_its_place():
     saver, calls = Noting(), Counter()
 

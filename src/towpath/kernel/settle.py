@@ -244,6 +244,7 @@ class Round:
             and event.error is None
             and not event.halted
             and event.cache_key is None
+            and not event.bereft
         )
 
     def unbroken(self, part: Program[None]) -> Program[None]:
@@ -294,7 +295,9 @@ class Round:
                 return
             self.nursery.close(task)
         error = task.error
-        if isinstance(task, Child):
+        if self.over and task.bereft and error is None and not task.halted:
+            yield from self.dropped((task,))  # it did not get what it called
+        elif isinstance(task, Child):
             yield from self.child_returned(task)
         elif task.halted:
             yield from self.park(task)
@@ -457,6 +460,9 @@ class Round:
 
     def child_returned(self, child: Child) -> Program[None]:
         """A child came back: its end is its caller's business."""
+        cancelled = child.error is not None and not isinstance(child.error, Exception)
+        if self.over and cancelled:
+            child.parent.bereft = True
         if child.halted:
             keep(self.session, child, [(INTERRUPT, child.interrupts)])
             if self.session.saver is not None:
