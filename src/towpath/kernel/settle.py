@@ -244,7 +244,6 @@ class Round:
             and event.error is None
             and not event.halted
             and event.cache_key is None
-            and not event.bereft
         )
 
     def unbroken(self, part: Program[None]) -> Program[None]:
@@ -422,12 +421,12 @@ class Round:
     def called(self, child: Child) -> Program[None]:
         """A running task calls another: give it what is known, or start that."""
         session = self.session
+        if self.nursery is None:
+            self.nursery = Nursery()  # and no end is a plain one any more
         if self.over or child.parent not in self.running:
             drop(child, "was called by a node that is over")
             child.answer(child)
             return
-        if self.nursery is None:
-            self.nursery = Nursery()
         if not self.nursery.take(child):
             return
         session.tell_started(child)
