@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from threading import Event
 from time import sleep
@@ -258,6 +259,45 @@ async def test_a_task_is_not_recorded_whose_call_was_given_up_when_another_faile
     good = True
     found = await graph.ainvoke(None, THREAD, durability=durability)
     assert (found["log"], ran) == (["fails", "leaves"], ["work"])
+
+
+class Slow(Single):
+    """Takes its time to record, and says when it does."""
+
+    capabilities = replace(InMemorySaver.capabilities, inline=False)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recording = asyncio.Event()
+
+    async def aput_writes(self, *args: Any) -> None:
+        if ("log", ["ends"]) in args[1]:
+            self.recording.set()
+            await asyncio.sleep(0.01)
+        await super().aput_writes(*args)
+
+
+async def test_a_run_ends_when_a_call_is_given_up_before_it_has_begun():
+    @task
+    async def work() -> None: ...
+
+    async def calls(state: State) -> Any:
+        return {"log": [await work()]}
+
+    async def ends(state: State) -> Any:
+        return {"log": ["ends"]}
+
+    async def fails(state: State) -> Any:
+        await saver.recording.wait()
+        raise ValueError
+
+    saver = Slow()
+    nodes = {"calls": calls, "ends": ends, "fails": fails}
+    graph = apart(**nodes).compile(checkpointer=saver)
+    run = asyncio.ensure_future(graph.ainvoke({"log": []}, THREAD, durability="sync"))
+    done, _ = await asyncio.wait([run], timeout=2)
+    assert done, "the run hangs"
+    assert isinstance(run.exception(), ValueError)
 
 
 async def test_a_task_that_is_tried_again_beside_others_is_folded_in_its_place():
