@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from inspect import CORO_CREATED, getcoroutinestate
 from threading import get_ident
 from time import monotonic
 from typing import Any, Final
@@ -32,6 +31,7 @@ from towpath.drive.common import (
     AGAIN,
     WOKEN,
     Deadlines,
+    cancel,
     conclusion,
     dated,
     fork_name,
@@ -314,22 +314,12 @@ class LoopDriver:
             self.loop.call_soon_threadsafe(call, *args)
 
     async def stop(self, command: Stop) -> Sequence[Task]:
-        """Cancel tasks; they hand themselves back when they have ended.
-
-        One whose job has not begun never would: its code is never entered.
-        """
-        unbegun = []
-        for task in command.tasks:
-            # A thread cannot be stopped, so beside a failure it may finish; its
-            # result would be lost and its work repeated.
-            spared = task in self.hopping and not task.abandoned
-            job = self.running.get(task)
-            if job is not None and (self.cancelled or not spared):
-                if has_not_begun(job):
-                    del self.running[task]
-                    unbegun.append(task)
-                job.cancel()
-        return unbegun
+        """Cancel tasks; they hand themselves back, but for those not begun."""
+        # A thread cannot be stopped, so beside a failure it may finish; its
+        # result would be lost and its work repeated.
+        spared = set() if self.cancelled else self.hopping
+        stopped = [t for t in command.tasks if t.abandoned or t not in spared]
+        return cancel(stopped, self.running)
 
     def collect(self) -> None:
         """Sort what is in the inbox."""
@@ -591,10 +581,6 @@ class LoopDriver:
 
 
 # As in the blocking driver, a table of functions: bound methods would be a cycle.
-def has_not_begun(job: asyncio.Task[None]) -> bool:
-    """Whether a job is still to be given its first turn."""
-    code = job.get_coro()
-    return isinstance(code, Coroutine) and getcoroutinestate(code) == CORO_CREATED
 
 
 ORDERS: Final[dict[type, Callable[[LoopDriver, Any], Awaitable[Any]]]] = {
