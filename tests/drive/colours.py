@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable
+from time import monotonic, sleep
 from typing import Any, TypedDict
 
 from towpath.call.scope import RunScope
@@ -173,6 +174,10 @@ class Sync(Colour):
     name = "sync"
 
     def nothing_runs(self) -> None:
+        # A thread that has handed its task back is idle a moment later.
+        until = monotonic() + 0.2
+        while len(STOCK.idle) != threads() and monotonic() < until:
+            sleep(0.001)
         idle = len(STOCK.idle)
         assert idle == threads(), f"{threads() - idle} threads at work"
 

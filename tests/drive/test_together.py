@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections import Counter
+from dataclasses import replace
+from functools import partial
+from threading import Event
+from time import sleep
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -13,7 +17,8 @@ from towpath import START, StateGraph
 from towpath.checkpoint.memory import InMemorySaver
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.errors import SerializationError
-from towpath.types import RetryPolicy
+from towpath.func import task
+from towpath.types import Command, RetryPolicy, interrupt
 
 THREAD = {"configurable": {"thread_id": "together"}}
 NAMES = ("a", "b", "c", "d")
@@ -59,6 +64,15 @@ def meeting(**nodes: Any) -> Any:
             return await function(state)
 
         builder.add_node(name, node)
+        builder.add_edge(START, name)
+    return builder
+
+
+def apart(**nodes: Any) -> Any:
+    """A graph of the same nodes, none of which waits for the others."""
+    builder = StateGraph(State)
+    for name, function in nodes.items():
+        builder.add_node(name, function)
         builder.add_edge(START, name)
     return builder
 
@@ -124,14 +138,166 @@ async def test_what_cannot_be_stored_takes_none_of_the_others_along(
         with pytest.raises(SerializationError, match="log"):
             await graph.ainvoke({"log": []}, THREAD, durability=durability)
         good = True
-        builder = StateGraph(State)
-        for name, node in nodes.items():
-            builder.add_node(name, node)
-            builder.add_edge(START, name)
-        again = builder.compile(checkpointer=saver)
+        again = apart(**nodes).compile(checkpointer=saver)
         found = await again.ainvoke(None, THREAD)
     assert found["log"] == ["a", "b", "good", *(["late"] if waits else []), "z"]
     assert calls == {"a": 1, "b": 1, "z": 1, "bad": 2}
+
+
+class Single(InMemorySaver):
+    """Has a way of its own to store what one task wrote, as savers of others have."""
+
+    def put_writes(self, *args: Any) -> None:
+        super().put_writes(*args)
+
+    async def aput_writes(self, *args: Any) -> None:
+        super().put_writes(*args)
+
+
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+@pytest.mark.parametrize("make", [InMemorySaver, Single])
+async def test_what_cannot_be_stored_beside_a_failure_takes_none_along(
+    make, durability
+):
+    calls: Counter[str] = Counter()
+    good = False
+
+    async def bad(state: State) -> Any:
+        return {"log": ["good" if good else object()]}
+
+    async def worse(state: State) -> Any:
+        if not good:
+            raise ValueError
+        return {"log": ["better"]}
+
+    nodes = {"bad": bad, "worse": worse, "y": says("y", calls), "z": says("z", calls)}
+    saver = make()
+    graph = meeting(**nodes).compile(checkpointer=saver)
+    with pytest.raises((ValueError, SerializationError)):
+        await graph.ainvoke({"log": []}, THREAD, durability=durability)
+    good = True
+    graph = apart(**nodes).compile(checkpointer=saver)
+    found = await graph.ainvoke(None, THREAD)
+    assert found["log"] == ["good", "better", "y", "z"]
+    assert calls == {"y": 1, "z": 1}
+
+
+def test_what_ends_after_a_task_that_cannot_be_stored_is_recorded():
+    calls: Counter[str] = Counter()
+    good, begun = False, Event()
+
+    def bad(state: State) -> Any:
+        begun.wait(5)
+        return {"log": ["good" if good else object()]}
+
+    def slow(state: State) -> Any:
+        begun.set()
+        calls["slow"] += 1
+        sleep(0.05)
+        return {"log": ["slow"]}
+
+    graph = apart(bad=bad, slow=slow).compile(checkpointer=InMemorySaver())
+    with pytest.raises(SerializationError, match="log"):
+        graph.invoke({"log": []}, THREAD, durability="sync")
+    good = True
+    assert graph.invoke(None, THREAD)["log"] == ["good", "slow"]
+    assert calls == {"slow": 1}
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+async def test_tasks_that_end_together_wait_for_what_they_have_called(durability):
+    @task
+    async def ask(name: str) -> None:
+        answers.append(interrupt(name))
+
+    async def node(state: State, name: str) -> Any:
+        ask(name)  # and nobody waits for it
+        return {"log": [name]}
+
+    answers: list[Any] = []
+    nodes = {name: partial(node, name=name) for name in NAMES}
+    graph = apart(**nodes).compile(checkpointer=InMemorySaver())
+    await graph.ainvoke({"log": []}, THREAD, durability=durability)
+    state = await graph.aget_state(THREAD)
+    assert state.next == NAMES
+    assert [asked.value for asked in state.interrupts] == list(NAMES)
+    resume = Command(resume={asked.id: asked.value for asked in state.interrupts})
+    found = await graph.ainvoke(resume, THREAD, durability=durability)
+    assert found["log"] == list(NAMES)
+    assert sorted(answers) == list(NAMES)
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+async def test_a_task_is_not_recorded_whose_call_was_given_up_when_another_failed(
+    durability,
+):
+    called = asyncio.Event()
+    ran: list[str] = []
+    good = False
+
+    @task
+    async def work() -> None:
+        called.set()
+        if not good:
+            await asyncio.Event().wait()  # for ever: the run ends before
+        ran.append("work")
+
+    async def leaves(state: State) -> Any:
+        work()  # and nobody waits for it
+        return {"log": ["leaves"]}
+
+    async def fails(state: State) -> Any:
+        await called.wait()
+        if not good:
+            raise ValueError
+        return {"log": ["fails"]}
+
+    graph = apart(leaves=leaves, fails=fails).compile(checkpointer=InMemorySaver())
+    with pytest.raises(ValueError):  # noqa: PT011 - it has no text
+        await graph.ainvoke({"log": []}, THREAD, durability=durability)
+    assert (await graph.aget_state(THREAD)).next == ("leaves", "fails")
+    good = True
+    found = await graph.ainvoke(None, THREAD, durability=durability)
+    assert (found["log"], ran) == (["fails", "leaves"], ["work"])
+
+
+class Slow(Single):
+    """Takes its time to record, and says when it does."""
+
+    capabilities = replace(InMemorySaver.capabilities, inline=False)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recording = asyncio.Event()
+
+    async def aput_writes(self, *args: Any) -> None:
+        if ("log", ["ends"]) in args[1]:
+            self.recording.set()
+            await asyncio.sleep(0.01)
+        await super().aput_writes(*args)
+
+
+async def test_a_run_ends_when_a_call_is_given_up_before_it_has_begun():
+    @task
+    async def work() -> None: ...
+
+    async def calls(state: State) -> Any:
+        return {"log": [await work()]}
+
+    async def ends(state: State) -> Any:
+        return {"log": ["ends"]}
+
+    async def fails(state: State) -> Any:
+        await saver.recording.wait()
+        raise ValueError
+
+    saver = Slow()
+    nodes = {"calls": calls, "ends": ends, "fails": fails}
+    graph = apart(**nodes).compile(checkpointer=saver)
+    run = asyncio.ensure_future(graph.ainvoke({"log": []}, THREAD, durability="sync"))
+    done, _ = await asyncio.wait([run], timeout=2)
+    assert done, "the run hangs"
+    assert isinstance(run.exception(), ValueError)
 
 
 async def test_a_task_that_is_tried_again_beside_others_is_folded_in_its_place():

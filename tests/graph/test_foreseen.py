@@ -98,6 +98,52 @@ def test_a_value_that_was_replaced_is_shown_and_kept():
     assert shown == [["new"]]
 
 
+@pytest.mark.parametrize("where", ["state", "written"])
+def test_a_list_that_changed_since_a_path_function_saw_the_fold_is_folded_anew(where):
+    """Nodes share lists with the state in the preset of the peer's semantics."""
+
+    class State(TypedDict):
+        seen: Annotated[list, Counted()]
+
+    written: list[Any] = ["a"]
+    builder = StateGraph(State)
+    builder.add_node("a", lambda state: {"seen": written})
+
+    def change(state: State) -> None:
+        if where == "state":
+            state["seen"].append("b")
+
+    builder.add_node("b", change)
+    builder.add_edge(START, "a")
+
+    def route(state: State) -> str:
+        if where == "written":
+            written.append("later")
+        return END
+
+    builder.add_conditional_edges("a", route, [END])
+    builder.add_edge(START, "b")
+    graph = builder.compile(semantics=LANGGRAPH)
+    found = graph.invoke({"seen": ["old"]}, {"max_concurrency": 1})["seen"]
+    assert found == (["old", "b", "a"] if where == "state" else ["old", "a", "later"])
+
+
+@pytest.mark.parametrize("semantics", PRESETS)
+def test_what_a_path_function_does_to_a_message_that_the_fold_made_stays_there(
+    semantics,
+):
+    def route(state: MessagesState) -> str:
+        state["messages"][-1].content = "mine"
+        return END
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("say", lambda state: {"messages": "said"})
+    builder.add_edge(START, "say")
+    builder.add_conditional_edges("say", route, [END])
+    found = builder.compile(semantics=semantics).invoke({"messages": ["hi"]})
+    assert [m.content for m in found["messages"]] == ["hi", "said"]
+
+
 @pytest.mark.differential
 @pytest.mark.parametrize("package", ["langgraph", "towpath"])
 def test_a_message_whose_id_a_node_changes_in_place_is_still_one(package):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from itertools import chain
 from sys import getrefcount
 from typing import Any, ClassVar, Final, Generic, Self
 
@@ -164,8 +165,13 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
             return True
         if (foreseen := self.foreseen) is not None:
             self.foreseen = None
-            if foreseen[0] is value and same_objects(foreseen[1], values):
-                self.value = foreseen[2]
+            base, writes, ahead = foreseen
+            if (
+                base is value
+                and same_objects(writes, values)
+                and is_joined(ahead, value, values)
+            ):
+                self.value = ahead
                 return True
         for write in values:
             if isinstance(write, MARKED) and overwritten(write) is not MISSING:
@@ -192,10 +198,13 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
         """The same, kept for `update`: a fold into a long list is not done twice.
 
         Only where the reducer is known to leave alone what it is given: another
-        may tell by its arguments whether they are the ones of the step.
+        may tell by its arguments whether they are the ones of the step. And only
+        where it has joined them and made nothing new: what it made belongs to the
+        path function, which may change it, and of what it joined it can be told
+        whether somebody has changed the lists since.
         """
         ahead = super().ahead(values)
-        if type(ahead) is list and self.folds_purely:
+        if self.folds_purely and is_joined(ahead, self.value, values):
             self.foreseen = (self.value, values, own(ahead))
         return ahead
 
@@ -203,6 +212,16 @@ class BinaryOperatorAggregate(Cell[Value], Generic[Value]):
 def same_objects(one: Sequence[Any], other: Sequence[Any]) -> bool:
     """Tell whether two sequences hold the very same objects."""
     return len(one) == len(other) and all(map(operator.is_, one, other))
+
+
+def is_joined(whole: Any, value: Any, writes: Sequence[Any]) -> bool:
+    """Tell whether a list holds what another holds, then what was written to it."""
+    if type(whole) is not list or type(value) is not list:
+        return False
+    parts = [value, *(w if type(w) is list else (w,) for w in writes)]
+    return len(whole) == sum(map(len, parts)) and same_objects(
+        whole, [*chain.from_iterable(parts)]
+    )
 
 
 def _alone() -> int:

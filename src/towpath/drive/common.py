@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from asyncio import Task as AsyncTask
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
+from inspect import CORO_CREATED, getcoroutinestate
 from time import monotonic
 from typing import Any, Final
 
@@ -74,6 +76,21 @@ def runs_here(scope: RunScope, task: Task) -> bool:
         return not (task.spec.calls and scope.heard)
     spec = task.spec
     return spec.action is None and not spec.branches
+
+
+def cancel(tasks: Sequence[Task], running: dict[Task, AsyncTask[None]]) -> list[Task]:
+    """Cancel the jobs of tasks; those whose code is never entered are returned."""
+    unbegun = []
+    for task in tasks:
+        job = running.get(task)
+        if job is None:
+            continue
+        code = job.get_coro()
+        if isinstance(code, Coroutine) and getcoroutinestate(code) == CORO_CREATED:
+            del running[task]
+            unbegun.append(task)
+        job.cancel()
+    return unbegun
 
 
 class Deferred:

@@ -31,6 +31,7 @@ from towpath.drive.common import (
     AGAIN,
     WOKEN,
     Deadlines,
+    cancel,
     conclusion,
     dated,
     fork_name,
@@ -315,15 +316,12 @@ class LoopDriver:
             self.loop.call_soon_threadsafe(call, *args)
 
     async def stop(self, command: Stop) -> Sequence[Task]:
-        """Cancel tasks; they hand themselves back when they have ended."""
-        for task in command.tasks:
-            # A thread cannot be stopped, so beside a failure it may finish; its
-            # result would be lost and its work repeated.
-            spared = task in self.hopping and not task.abandoned
-            job = self.running.get(task)
-            if job is not None and (self.cancelled or not spared):
-                job.cancel()
-        return ()
+        """Cancel tasks; they hand themselves back, but for those not begun."""
+        # A thread cannot be stopped, so beside a failure it may finish; its
+        # result would be lost and its work repeated.
+        spared = set() if self.cancelled else self.hopping
+        stopped = [t for t in command.tasks if t.abandoned or t not in spared]
+        return cancel(stopped, self.running)
 
     def collect(self) -> None:
         """Sort what is in the inbox."""
@@ -579,6 +577,8 @@ class LoopDriver:
 
 
 # As in the blocking driver, a table of functions: bound methods would be a cycle.
+
+
 ORDERS: Final[dict[type, Callable[[LoopDriver, Any], Awaitable[Any]]]] = {
     Launch: LoopDriver.launch,
     Wait: LoopDriver.wait,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from towpath.checkpoint.base.saver import Added, Exact
@@ -115,30 +116,45 @@ class Session:
         """Record what several tasks wrote, in one transaction where that can be."""
         if self.broken:
             return  # nothing may be stored after what could not be
-        if len(tasks) > 1 and not self.grouping:
-            for task in tasks:
-                yield from self.record_all([task], how)
-            return
-        config = self.req.place(self.state.id)
-        lease = self.req.lease
-        command = Record(self.saver, config, tasks, how or self.how, lease)
+        together = self.grouping or len(tasks) == 1
+        config, lease = self.req.place(self.state.id), self.req.lease
+        commands = [
+            Record(self.saver, config, part, how or self.how, lease)
+            for part in ([tasks] if together else [[task] for task in tasks])
+        ]
         if self.req.durability == "exit":
-            self.held_records.append(command)
-            return
+            self.held_records.extend(commands)
+        else:
+            yield from self.store_each(commands)
+
+    def store_each(self, commands: Sequence[Record]) -> Program[None]:
+        """Store records; what cannot be stored takes none of the others along.
+
+        Raises:
+            SerializationError: the first, when the others are stored.
+        """
+        failure: SerializationError | None = None
+        for command in commands:
+            try:
+                yield from self.store(command)
+            except SerializationError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def store(self, command: Record) -> Program[None]:
+        """Store a record, or what can be stored of it."""
         try:
             yield command
         except SerializationError as error:
-            if len(tasks) == 1:
+            if len(command.tasks) == 1:
                 self.name_writers(error)
-            else:
-                yield from self.rescue(tasks)
-            raise
-
-    def rescue(self, tasks: LateWrites) -> Program[None]:
-        """Record what can be of tasks that cannot be recorded together."""
-        for task in tasks:
-            with suppress(SerializationError):
-                yield from self.record_all([task])
+                raise
+        else:
+            return
+        yield from self.store_each(
+            [replace(command, tasks=[task]) for task in command.tasks]
+        )
 
     def record_done(self, tasks: Sequence[Task], *, last: bool) -> Program[None]:
         """Record finished tasks; the last of a step go with the commit."""
@@ -222,7 +238,8 @@ class Session:
         try:
             yield from self.put(command)
         except SerializationError:
-            yield from self.rescue(late)
+            with suppress(SerializationError):
+                yield from self.record_all(late)
             raise
         state.step += 1
 
@@ -290,7 +307,7 @@ class Session:
         records, self.held_records = self.held_records, []
         for record in records:
             record.how = "wait"
-            yield record
+        yield from self.store_each(records)
 
     def conclude(self, *, complete: bool) -> Program[None]:
         """Store what was kept back, and wait until everything is stored.

@@ -24,6 +24,7 @@ from towpath.errors import (
     NodeError,
     NodeTimeoutError,
     ParentCommand,
+    SerializationError,
     StepTimeoutError,
 )
 from towpath.kernel.children import Nursery, drop, keep, restore_child
@@ -257,11 +258,16 @@ class Round:
         return event.cache_key is None and not event.halted
 
     def unbroken(self, part: Program[None]) -> Program[None]:
-        """Do something; if a saver, a cache or a policy fails, the run is over."""
+        """Do something; if a saver, a cache or a policy fails, the run is over.
+
+        A value that no saver takes is the fault of what wrote it: what finishes
+        beside that is recorded. A parent is not, which was told that its child failed.
+        """
         try:
             yield from part
         except Exception as error:
-            self.session.broken = True
+            if self.nursery is not None or not isinstance(error, SerializationError):
+                self.session.broken = True
             yield from self.close(error)
             yield from self.fail_strays(error)
 
@@ -269,10 +275,12 @@ class Round:
         """Record what finished at the same time at once, before any of it is told.
 
         While a disk is waited for, others finish: the slower it is, the more of
-        them share a transaction. Those that end the step go with its commit.
+        them share a transaction. Those that end the step go with its commit. Where
+        one has called another before it returned, that comes first: it may have to
+        be held back, and what the other asks be asked by it.
         """
         tasks = [event for event in arrived if self.plain(event)]
-        if len(tasks) < 2:
+        if len(tasks) < 2 or any(isinstance(event, Called) for event in arrived):
             return
         more = len(tasks) < len(self.running) or self.due or self.later
         ends = not (more or self.parked or self.over)
@@ -289,7 +297,9 @@ class Round:
                 return
             self.nursery.close(task)
         error = task.error
-        if isinstance(task, Child):
+        if self.over and task.bereft and error is None and not task.halted:
+            yield from self.dropped((task,))  # it did not get what it called
+        elif isinstance(task, Child):
             yield from self.child_returned(task)
         elif task.halted:
             yield from self.park(task)
@@ -414,12 +424,12 @@ class Round:
     def called(self, child: Child) -> Program[None]:
         """A running task calls another: give it what is known, or start that."""
         session = self.session
+        if self.nursery is None:
+            self.nursery = Nursery()  # and no end is a plain one any more
         if self.over or child.parent not in self.running:
             drop(child, "was called by a node that is over")
             child.answer(child)
             return
-        if self.nursery is None:
-            self.nursery = Nursery()
         if not self.nursery.take(child):
             return
         session.tell_started(child)
@@ -452,6 +462,9 @@ class Round:
 
     def child_returned(self, child: Child) -> Program[None]:
         """A child came back: its end is its caller's business."""
+        cancelled = child.error is not None and not isinstance(child.error, Exception)
+        if self.over and cancelled:
+            child.parent.bereft = True
         if child.halted:
             keep(self.session, child, [(INTERRUPT, child.interrupts)])
             if self.session.saver is not None:

@@ -70,6 +70,8 @@ class Task:
     handled = False
     cached = False
     abandoned = False
+    bereft = False
+    """Whether something it called was given up, because the run ends."""
     calls = 0
     """How many graphs its node's body has called."""
     cache_key: Any = None
