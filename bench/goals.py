@@ -54,9 +54,9 @@ BYTES = {
 STREAM_MOST = 1.5
 """A run that is streamed takes at most so many times one that is not."""
 
-_PLANNED = (
-    "A read here brings the thread to the step it is at and plans its tasks, as a run "
-    "would; for a small state that is more than finding it."
+_PARTS = (
+    "A read here puts a checkpoint together from its parts and names the tasks that "
+    "come next; for a small state that is more than finding it."
 )
 _CHANGES = (
     "Here a step stores what it changed, and a read puts the changes together; "
@@ -77,7 +77,7 @@ _WHOLE_STATE = (
 )
 _SMALL = "pydantic-graph has no storage, no streams and no drivers to import."
 REASONS: dict[tuple[str, str], str] = {
-    ("snapshot-1-*", "langgraph"): _PLANNED,
+    ("snapshot-1-*", "langgraph"): _PARTS,
     ("snapshot-1000-*", "langgraph"): _CHANGES,
     ("compile-*", "burr"): _STATE_MACHINE,
     ("chat-*-memory", "burr"): _REFERENCES,

@@ -39,7 +39,7 @@ MADE = re.compile(r"__(?!init__|call__|enter__|exit__|aenter__|aexit__|iter__|aw
 
 def sections() -> dict[str, list[str]]:
     """Return the lines of each module that can be imported here."""
-    found = {}
+    found: dict[str, list[str]] = {}
     homes: dict[int, str] = {}
     for name in MODULES:
         try:
