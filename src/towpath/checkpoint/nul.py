@@ -1,6 +1,17 @@
-"""Texts without NUL, for where there may be none, or where it means something."""
+"""Texts for where not every one may be: without NUL, without lone surrogates."""
 
 from __future__ import annotations
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8: it has no lone surrogate."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def escape(text: str) -> str:

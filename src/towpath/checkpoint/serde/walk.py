@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import ormsgpack
 
+from towpath.checkpoint.nul import is_unicode
 from towpath.checkpoint.serde.kinds import (
     ERROR,
     NEST,
@@ -77,7 +78,7 @@ class Walk:
         if cls in _ATOMS or (cls is int and _INT_MIN <= value <= _INT_MAX):
             return value
         if cls is str:
-            return value if _is_unicode(value) else _surrogates(value)
+            return value if is_unicode(value) else _surrogates(value)
         if cls is list or cls is dict:
             return self._container(value, path, depth)
         return self._extension(value, path)
@@ -87,7 +88,7 @@ class Walk:
             return self._nested(NEST, value, path)
         if type(value) is list:
             return self._items(value, path, depth)
-        if all(type(key) is str and _is_unicode(key) for key in value):
+        if all(type(key) is str and is_unicode(key) for key in value):
             return {
                 key: self._plain(item, (path, key, True), depth + 1)
                 for key, item in value.items()
@@ -148,16 +149,6 @@ class Walk:
 def _packed(plain: object) -> bytes:
     packed: bytes = ormsgpack.packb(plain, None, OPTIONS)
     return packed
-
-
-def _is_unicode(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _surrogates(text: str) -> ormsgpack.Ext:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypedDict
 
+from towpath.checkpoint.nul import is_unicode
 from towpath.store.base.embed import AEmbeddingsFunc, Embeddings, EmbeddingsFunc
 
 NamespacePath = tuple[str | Literal["*"], ...]  # noqa: PYI051 - says more
@@ -233,14 +234,8 @@ def validate_op_namespace(op: Op) -> None:
 
 
 def _storable(text: object) -> bool:
-    """Whether a text can be written as UTF-8: it has no lone surrogate."""
-    if not isinstance(text, str) or text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    """Whether this is no text with a lone surrogate."""
+    return not isinstance(text, str) or is_unicode(text)
 
 
 def _check_text(label: object, namespace: Iterable[object]) -> None:
