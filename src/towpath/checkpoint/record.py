@@ -17,10 +17,8 @@ from towpath.checkpoint.base.model import (
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
-    PendingWrite,
     UnplacedError,
     locate,
-    writes_sort_key,
 )
 from towpath.checkpoint.base.saver import TaskWrites
 from towpath.checkpoint.serde.base import SerializerProtocol
@@ -105,14 +103,6 @@ def dump_step(
         for task_id, task_path, written in writes
         for cell in dump_writes(serde, written, task_id, task_path)
     ]
-
-
-def load_writes(
-    serde: SerializerProtocol, cells: Iterable[WriteCell]
-) -> list[PendingWrite]:
-    """Decode pending writes, in the order of their tasks."""
-    ordered = sorted(cells, key=lambda w: writes_sort_key(w.path, w.task, w.idx))
-    return [(w.task, w.channel, serde.loads_typed(w.cell)) for w in ordered]
 
 
 def header_of(checkpoint: Checkpoint) -> dict[str, Any]:
