@@ -207,8 +207,8 @@ class Session:
             yield from self.commit(source, tasks)
             return
         yield from self.commit(source)
-        for task, path, writes in tasks:
-            yield from self.record(task, path, writes)
+        for task in tasks:
+            yield from self.record_all([task])
 
     def commit(self, source: str, own: LateWrites = ()) -> Program[None]:
         """Store the state as a checkpoint, with the late writes of its step."""
@@ -232,9 +232,8 @@ class Session:
             self.how,
             written(self.plan, state),
             self.req.lease,
+            own,
         )
-        if own:
-            command.own = own
         try:
             yield from self.put(command)
         except SerializationError:
