@@ -18,13 +18,7 @@ from towpath.testing.api import Api
 from towpath.testing.models import ScriptedChatModel
 
 from .both import on_both, thread
-
-
-def tried(call):
-    try:
-        return call()
-    except Exception as error:
-        return error
+from .guides import tried
 
 
 def calls(*several, content=""):

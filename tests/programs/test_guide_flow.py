@@ -13,17 +13,7 @@ from typing_extensions import TypedDict
 from towpath.testing.api import Api
 
 from .both import in_steps, on_both, on_drop_in, thread
-
-
-class Log(TypedDict):
-    log: Annotated[list, operator.add]
-
-
-def tried(call):
-    try:
-        return call()
-    except Exception as error:
-        return error
+from .guides import Log, says, tried
 
 
 async def atried(coroutine):
@@ -31,10 +21,6 @@ async def atried(coroutine):
         return await coroutine
     except Exception as error:
         return error
-
-
-def says(name):
-    return name, lambda state: {"log": [name]}
 
 
 def graph_of(lib: Api, schema, nodes, edges):

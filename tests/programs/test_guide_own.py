@@ -4,7 +4,6 @@ import asyncio
 import operator
 from collections import defaultdict
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, HumanMessage
@@ -15,36 +14,7 @@ from typing_extensions import TypedDict
 from towpath.testing.api import Api
 
 from .both import on_both, on_drop_in, thread
-
-
-class Log(TypedDict):
-    log: Annotated[list, operator.add]
-
-
-def tried(call):
-    try:
-        return call()
-    except Exception as error:
-        return error
-
-
-def part(lib: Api, home: str, name: str | None = None):
-    module = import_module(f"{lib.package}.{home}")
-    return module if name is None else getattr(module, name)
-
-
-def chained(lib: Api, schema, *nodes, **options):
-    graph = lib.StateGraph(schema)
-    before = lib.START
-    for name, node in nodes:
-        graph.add_node(name, node)
-        graph.add_edge(before, name)
-        before = name
-    return graph.compile(**options)
-
-
-def says(name):
-    return name, lambda state: {"log": [name]}
+from .guides import Log, chained, part, says, tried
 
 
 def history(app):

@@ -21,10 +21,7 @@ from typing_extensions import TypedDict
 from towpath.testing.api import Api
 
 from .both import on_both, on_drop_in, thread
-
-
-class Log(TypedDict):
-    log: Annotated[list, operator.add]
+from .guides import Log, chained, part, says, tried
 
 
 class Colour(Enum):
@@ -40,31 +37,6 @@ class Point:
 class Model(BaseModel):
     name: str
     inner: list[int] = []
-
-
-def tried(call):
-    try:
-        return call()
-    except Exception as error:
-        return error
-
-
-def part(lib: Api, home: str, name: str):
-    return getattr(import_module(f"{lib.package}.{home}"), name)
-
-
-def chained(lib: Api, schema, *nodes, **options):
-    graph = lib.StateGraph(schema)
-    before = lib.START
-    for name, node in nodes:
-        graph.add_node(name, node)
-        graph.add_edge(before, name)
-        before = name
-    return graph.compile(**options)
-
-
-def says(name):
-    return name, lambda state: {"log": [name]}
 
 
 # -- stores ----------------------------------------------------------------------
@@ -660,8 +632,8 @@ def test_warnings_of_old_names(lib: Api) -> object:
             lambda: list(app.stream({"log": []}, durability="exit")),
             lambda: app.config_schema(),
             lambda: app.get_config_jsonschema(),
-            lambda: part(lib, "constants", "Send"),
-            lambda: part(lib, "constants", "Interrupt"),
+            lambda: part(lib, "constants").Send,
+            lambda: part(lib, "constants").Interrupt,
         )
     ]
     if lib.package == "towpath":

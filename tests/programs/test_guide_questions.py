@@ -7,11 +7,9 @@ from typing_extensions import TypedDict
 
 from towpath.testing.api import Api
 
+from . import guides
 from .both import on_both, on_drop_in, thread
-
-
-class Log(TypedDict):
-    log: Annotated[list, operator.add]
+from .guides import Log, tried
 
 
 def asks(lib: Api, *questions: str):
@@ -22,13 +20,7 @@ def asks(lib: Api, *questions: str):
 
 
 def chained(lib: Api, *nodes, **options):
-    graph = lib.StateGraph(Log)
-    before = lib.START
-    for name, node in nodes:
-        graph.add_node(name, node)
-        graph.add_edge(before, name)
-        before = name
-    return graph.compile(**options)
+    return guides.chained(lib, Log, *nodes, **options)
 
 
 def beside(lib: Api, *nodes, **options):
@@ -37,13 +29,6 @@ def beside(lib: Api, *nodes, **options):
         graph.add_node(name, node)
         graph.add_edge(lib.START, name)
     return graph.compile(**options)
-
-
-def tried(call):
-    try:
-        return call()
-    except Exception as error:
-        return error
 
 
 def open_in(app, config=None):

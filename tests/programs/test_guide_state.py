@@ -11,31 +11,7 @@ from typing_extensions import NotRequired, Required, TypedDict
 from towpath.testing.api import Api
 
 from .both import on_both, on_drop_in, thread
-
-
-class Log(TypedDict):
-    log: Annotated[list, operator.add]
-
-
-def tried(call):
-    try:
-        return call()
-    except Exception as error:
-        return error
-
-
-def chained(lib: Api, schema, *nodes, **options):
-    graph = lib.StateGraph(schema)
-    before = lib.START
-    for name, node in nodes:
-        graph.add_node(name, node)
-        graph.add_edge(before, name)
-        before = name
-    return graph.compile(**options)
-
-
-def says(name):
-    return name, lambda state: {"log": [name]}
+from .guides import Log, chained, says, tried
 
 
 def history(app, config=None):
