@@ -136,8 +136,10 @@ ENDLESS = [
         lambda part: extension(6, ["ValueError", [], part]),
         lambda part: extension(6, [None, part, []]),
         lambda part: extension(OBJECT, [NAMES[1], {"x": 1, "": [part, None, None]}]),
-        lambda part: extension(OBJECT, [NAMES[2], part]),
-        lambda part: extension(OBJECT, ["DeltaSnapshot", part]),
+        *(
+            lambda part, name=name: extension(OBJECT, [name, part])
+            for name in (*NAMES, "DeltaReplay")
+        ),
         lambda part: extension(OBJECT, part),
         lambda part: extension(OBJECT, ["numpy:array", ["|u1", part, "C", b""]]),
         lambda part: extension(OBJECT, ["numpy:array", ["|u1", [2**62], "C", part]]),

@@ -32,6 +32,9 @@ def _interrupt_encode(value: Interrupt[Any]) -> list[Any]:
 
 
 def _interrupt_decode(payload: list[Any]) -> Interrupt[Any]:
+    if type(payload) is not list:
+        # The star goes through all there is, and a network need not end.
+        raise TypeError("the parts of an Interrupt are no list")
     value, at, schema, *key = payload
     return Interrupt(value, at, response_schema=schema, key=key[0] if key else None)
 
