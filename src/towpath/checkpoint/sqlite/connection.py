@@ -17,7 +17,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -220,10 +220,12 @@ class Connections:
         try:
             return self._run(connection, "BEGIN", program)
         finally:
-            if self._closed or len(self._idle) >= _IDLE_MAX:
-                connection.close()
-            else:
-                self._idle.append(connection)
+            # Put back before it is asked whether all was closed: whoever closes it
+            # at the same time finds it here, or leaves it to this thread.
+            self._idle.append(connection)
+            if self._closed or len(self._idle) > _IDLE_MAX:
+                with suppress(IndexError):
+                    self._idle.pop().close()
 
     def _run(
         self, connection: sqlite3.Connection, begin: str, program: Program[R]
@@ -310,8 +312,9 @@ class Connections:
         """Close what was opened here, once the writer is done."""
         with self._lock:
             self._closed = True
-            while self._idle:
-                self._idle.pop().close()
+            with suppress(IndexError):
+                while True:
+                    self._idle.pop().close()
             if self._owned:
                 self.writer.close()
 
