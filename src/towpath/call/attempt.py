@@ -29,7 +29,7 @@ from towpath.errors import (
     NodeCancelledError,
     ParentCommand,
 )
-from towpath.plan import Action, Scratchpad, View, action_of
+from towpath.plan import Action, BranchSpec, Scratchpad, View, action_of
 from towpath.step.children import Child
 from towpath.step.prepare import read
 from towpath.step.project import update_of
@@ -58,10 +58,13 @@ PLAIN: Final = frozenset({dict, type(None), list, tuple, str, int, bool, Command
 class Call:
     """One call into user code: which action, and with what."""
 
-    __slots__ = ("acall", "args", "call", "kwargs", "name")
+    __slots__ = ("acall", "args", "brief", "call", "kwargs", "name")
 
-    def __init__(self, action: Action, arg: Any, context: TaskContext) -> None:
+    def __init__(
+        self, action: Action, arg: Any, context: TaskContext, *, brief: bool = False
+    ) -> None:
         self.name = action.name
+        self.brief = brief
         self.call = action.call
         self.acall = action.acall
         self.args = (arg,)
@@ -98,7 +101,7 @@ def attempt(scope: RunScope, task: Task, context: TaskContext) -> Attempt:
         own = tuple(writes)
         for index, branch in enumerate(spec.branches):
             view = branch_view(scope, task, own, branch.view)
-            call = Call(branch.path, view, context)
+            call = Call(branch.path, view, context, brief=branch.brief)
             if scope.trace is not None:
                 call = scope.trace.branch(call, task, context, index)
             answer = yield call
@@ -438,10 +441,11 @@ async def direct_attempt(
             own = tuple(writes)
             for branch in spec.branches:
                 view = branch_view(scope, task, own, branch.view)
-                path = branch.path.acall
-                if branch.path.inject:
-                    path = filled(branch.path, path, context)
-                answer = await inside(ctx, path, view)
+                path = path_in_loop(branch, context)
+                if branch.brief:
+                    answer = path(view) if ctx is None else ctx.run(path, view)
+                else:
+                    answer = await inside(ctx, path, view)
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
         task.writes = writes
@@ -450,6 +454,12 @@ async def direct_attempt(
     if context.question is not None or context.refused is not None:
         swallowed(task, context)
     return task
+
+
+def path_in_loop(branch: BranchSpec, context: TaskContext) -> Any:
+    """The path function as an event loop calls it."""
+    path = branch.path.call if branch.brief else branch.path.acall
+    return filled(branch.path, path, context) if branch.path.inject else path
 
 
 def cancelled_by_node(task: Task, error: BaseException) -> BaseException:
@@ -471,6 +481,8 @@ async def awaiting(call: Call | Next, ctx: Context, hop: Hop) -> Any:
         return await hop(lambda: ctx.run(next_item, call.items))
     if call.acall is not None:
         value = ctx.run(call.acall, *call.args, **call.kwargs)
+    elif call.brief:
+        return ctx.run(call.call, *call.args, **call.kwargs)  # type: ignore[arg-type]
     else:
         blocking_call, args, kwargs = call.call, call.args, call.kwargs
         assert blocking_call is not None

@@ -22,6 +22,7 @@ from towpath.channels.base import COPIED, BaseChannel
 from towpath.constants import END, HANDLER, ROOT, START, TAG_HIDDEN, TASKS
 from towpath.graph.joins import TakenBarrier
 from towpath.plan import BranchSpec, JoinSpec, NodeSpec, Plan, View, tables
+from towpath.plan.brief import is_brief
 from towpath.plan.identity import identity_of, routing_of
 from towpath.schema import class_channels, merge_channels, shape_of, validator_of
 from towpath.semantics import Semantics
@@ -204,6 +205,7 @@ class PlanMaker:
                 branch.ends,
                 self.view(branch.input_schema or self.input_schema(name)),
                 self.leads(branch.ends),
+                is_brief(branch.path),
             )
             for branch in several.values()
         )
@@ -249,7 +251,7 @@ class PlanMaker:
             call=node.action.call,
             acall=node.action.acall,
             direct=node.action.awaited
-            and (not branches or all(b.path.awaited for b in branches)),
+            and (not branches or all(b.brief or b.path.awaited for b in branches)),
             simple=node.action.blocking
             and (not branches or all(b.path.blocking for b in branches)),
             retry=retry or (),

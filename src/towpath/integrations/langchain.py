@@ -368,6 +368,7 @@ class Bridge:
         shown = BranchRun(call, context, tag)
         if call.call is not None:
             call.call = shown.blocking
+            call.brief = False  # those who listen may take their time
         if call.acall is not None:
             call.acall = shown.awaited
         return call

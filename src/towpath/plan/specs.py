@@ -54,7 +54,8 @@ class BranchSpec:
     """A conditional edge: a path function and where its answers lead.
 
     `ends` maps an answer to a node name; None takes answers as node names.
-    `leads` has the writes of the answers that need no second look.
+    `leads` has the writes of the answers that need no second look. A `brief` path
+    function waits for nothing, so that an event loop may call it.
     """
 
     name: str
@@ -62,6 +63,7 @@ class BranchSpec:
     ends: Mapping[Hashable, str] | None
     view: View
     leads: Mapping[str, tuple[tuple[str, Any], ...]] = field(default_factory=dict)
+    brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)
