@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import operator
+import sqlite3
 import threading
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
+from towpath import END, START, StateGraph
 from towpath.checkpoint.base import empty_checkpoint
 from towpath.checkpoint.base.id import checkpoint_id
 from towpath.checkpoint.sqlite import SqliteSaver
+from towpath.drive.common import BACKLOG
 from towpath.errors import PersistenceError
 
 
@@ -158,3 +164,81 @@ def test_an_interruption_of_one_is_no_success_of_the_others(tmp_path: Path) -> N
         assert isinstance(error.__cause__, KeyboardInterrupt)
         assert saver.get_tuple(place("other")) is None
         saver.put(place("other"), checkpoint(2), {}, {"a": 1})
+
+
+class Notes(TypedDict):
+    log: Annotated[list[int], operator.add]
+
+
+STEPS = 6 * BACKLOG
+COLOURS = ("sync", "loop")
+
+
+def noting(saver: SqliteSaver, at: Callable[[int], object]) -> Any:
+    """A graph whose node notes the number of the step, after a call with it."""
+
+    def note(state: Notes) -> Notes:
+        at(len(state["log"]))
+        return {"log": [len(state["log"])]}
+
+    builder = StateGraph(Notes)
+    builder.add_node("note", note)
+    builder.add_edge(START, "note")
+    builder.add_conditional_edges(
+        "note", lambda state: "note" if len(state["log"]) < STEPS else END
+    )
+    return builder.compile(checkpointer=saver)
+
+
+def run(graph: Any, colour: str) -> Any:
+    config = {**place("t"), "recursion_limit": 1000}
+    if colour == "sync":
+        return graph.invoke({"log": []}, config, durability="async")
+    return asyncio.run(graph.ainvoke({"log": []}, config, durability="async"))
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_steps_that_wait_behind_a_run_are_committed_together(
+    tmp_path: Path, colour: str
+) -> None:
+    path = str(tmp_path / "db")
+    with SqliteSaver(path) as saver:
+        with closing(sqlite3.connect(path, check_same_thread=False)) as other:
+            told: list[str] = []
+
+            def at(step: int) -> None:
+                if step == 0:  # now nothing can be stored
+                    other.execute("BEGIN IMMEDIATE")
+                    saver.conn.set_trace_callback(told.append)
+                if step == BACKLOG - 2:
+                    other.rollback()
+
+            graph = noting(saver, at)
+            assert list(range(STEPS)) == run(graph, colour)["log"]
+        # What began while the other wrote is one of them; all the rest went together.
+        assert told.count("COMMIT") <= STEPS - (BACKLOG - 3)
+        logs = [len(s.values["log"]) for s in graph.get_state_history(place("t"))]
+        assert [*reversed(range(STEPS + 1)), 0] == logs
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("bad", range(1, 2 * BACKLOG))
+def test_of_steps_committed_together_those_before_a_bad_one_are_stored(
+    tmp_path: Path, colour: str, bad: int
+) -> None:
+    with SqliteSaver(str(tmp_path / "db")) as saver:
+        inserted = "(SELECT count(*) FROM towpath_checkpoints)"
+        saver.conn.execute(
+            "CREATE TEMP TRIGGER broken BEFORE INSERT ON main.towpath_checkpoints"
+            f" WHEN {inserted} = {bad} BEGIN SELECT RAISE(ABORT, 'no more'); END"
+        )
+        graph = noting(saver, lambda step: None)
+        with pytest.raises(PersistenceError, match="no more"):
+            run(graph, colour)
+        saver.conn.execute("DROP TRIGGER broken")
+        assert bad == len(list(graph.get_state_history(place("t"))))
+        # It goes on from there, with whole values where changes have no ground.
+        config = {**place("t"), "recursion_limit": 1000}
+        assert list(range(STEPS)) == graph.invoke(None, config)["log"]
+        logs = [s.values["log"] for s in graph.get_state_history(place("t"))]
+        assert [list(range(len(log))) for log in logs] == logs

@@ -259,7 +259,7 @@ def hold(plan: Plan) -> dict[str, Any]:
     readers = [forked(look_on, plan, n, over) for n in range(plan.readers)]
     at_work: dict[int, Worker] = {}
     for number in range(plan.workers):
-        dies_at = 20 + 29 * number if number < plan.killed else None
+        dies_at = 20 + 17 * number if number < plan.killed else None
         worker = Worker(number, dies_at)
         at_work[forked(work, plan, worker)] = worker
     killed = failed = 0

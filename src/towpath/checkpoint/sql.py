@@ -50,7 +50,8 @@ from towpath.checkpoint.base.saver import (
     matches,
 )
 from towpath.checkpoint.base.summary import ThreadSummary
-from towpath.checkpoint.heads import Head, Space
+from towpath.checkpoint.bundle import Bundle, Part, in_turn
+from towpath.checkpoint.heads import Head
 from towpath.checkpoint.keeper import Keeper
 from towpath.checkpoint.kept import dump_late
 from towpath.checkpoint.programs import Make, Program
@@ -87,8 +88,9 @@ _PAGE_MAX: Final = 1024
 together, values that grew from each other are decoded once."""
 
 
-def _nothing() -> None:
-    """Have nothing to do when something is stored."""
+def _waits(parts: Sequence[Part]) -> bool:
+    """Whether any of it has to reach the disk."""
+    return any(part.durable for part in parts)
 
 
 class SqlSaver(StagedSaver, UpkeepSaver):
@@ -270,7 +272,7 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         if own:
             draft.own = dump_step(self.serde, own)
         make = partial(self._completed, draft, checkpoint)
-        return self._staged(address.space, make, done=draft.settle)
+        return Bundle(self, Part(address.space, make, draft.settle))
 
     def _draft(
         self,
@@ -324,7 +326,7 @@ class SqlSaver(StagedSaver, UpkeepSaver):
         cells = dump_step(self.serde, writes)
         seal = self._seal_of(thread, ns)
         make = partial(writing.put_writes, (thread, ns), at, cells, lease, seal)
-        return self._staged((thread, ns), make)
+        return Bundle(self, Part((thread, ns), make))
 
     def _stage_end(
         self,
@@ -344,42 +346,32 @@ class SqlSaver(StagedSaver, UpkeepSaver):
             if ended is not None:
                 yield from leasing.release(ended)
 
-        return self._staged(place, end, durable=bool(cells))
+        return Bundle(self, Part(place, end, durable=bool(cells)))
 
-    def _staged(
-        self,
-        space: Space,
-        make: Make[R],
-        *,
-        durable: bool = True,
-        done: Callable[[], None] = _nothing,
-    ) -> Staged[R]:
-        return Storing(
-            partial(self._store, space, make, durable, done),
-            partial(self._astore, space, make, durable, done),
-        )
-
-    def _store(
-        self, space: Space, make: Make[R], durable: bool, done: Callable[[], None]
-    ) -> R:
+    def keep(self, parts: Sequence[Part]) -> Any:
+        """Store what was staged, in one transaction; return the last one's result."""
         try:
-            result = self._write(make, durable=durable)
+            result = self._write(partial(in_turn, parts), durable=_waits(parts))
         except BaseException:
-            self._heads.drop(space)
+            self._forget(parts)
             raise
-        done()
+        parts[-1].done()
         return result
 
-    async def _astore(
-        self, space: Space, make: Make[R], durable: bool, done: Callable[[], None]
-    ) -> R:
+    async def akeep(self, parts: Sequence[Part]) -> Any:
+        """Async twin of `keep`."""
         try:
-            result = await self._awrite(make, durable=durable)
+            make = partial(in_turn, parts)
+            result = await self._awrite(make, durable=_waits(parts))
         except BaseException:
-            self._heads.drop(space)
+            self._forget(parts)
             raise
-        done()
+        parts[-1].done()
         return result
+
+    def _forget(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            self._heads.drop(part.space)
 
     # Threads over time
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from towpath.call.children import refuse
-from towpath.drive.common import BACKLOG
+from towpath.drive.common import BACKLOG, bundled
 from towpath.kernel.commands import Called
 from towpath.step.children import Child
 from towpath.step.tasks import Task
@@ -28,31 +28,48 @@ class Stored(Protocol):
 
 
 class Backlog:
-    """Saver calls left behind a run, awaited in order by one asyncio task."""
+    """Saver calls left behind a run, awaited in order by one asyncio task.
+
+    Those that wait are made together. At most `BACKLOG` are not over; then the run
+    waits too.
+    """
 
     def __init__(self) -> None:
-        self.calls: asyncio.Queue[Stored] = asyncio.Queue(BACKLOG)
+        self.calls: deque[Stored] = deque()
+        self.begun = 0
+        self.changed = asyncio.Condition()
         self.error: BaseException | None = None
         self.loop = asyncio.get_running_loop()
         self.task = self.loop.create_task(self.work())
 
     async def submit(self, call: Stored) -> None:
-        self.check()
-        await self.calls.put(call)
+        async with self.changed:
+            await self.changed.wait_for(lambda: len(self.calls) < BACKLOG)
+            self.check()
+            self.calls.append(call)
+            self.changed.notify_all()
 
     async def work(self) -> None:
         while True:
-            call = await self.calls.get()
+            async with self.changed:
+                await self.changed.wait_for(lambda: self.calls)
+                calls = tuple(self.calls)
+                self.begun = len(calls)
             try:
-                if self.error is None:
-                    await call.arun()
+                for whole, parts in bundled(calls) if self.error is None else ():
+                    await store(whole, parts)
             except BaseException as error:
                 self.error = error
-            self.calls.task_done()
+            async with self.changed:
+                self.begun = 0
+                for _ in calls:
+                    self.calls.popleft()
+                self.changed.notify_all()
 
     async def flush(self) -> None:
-        await self.calls.join()
-        self.check()
+        async with self.changed:
+            await self.changed.wait_for(lambda: not self.calls)
+            self.check()
 
     def is_here(self) -> bool:
         """Whether the loop is the one that runs this thread, and waits for it."""
@@ -70,20 +87,31 @@ class Backlog:
         if not self.is_here():
             asyncio.run_coroutine_threadsafe(self.flush(), self.loop).result()
             return
-        while not self.calls.empty():
-            call = self.calls.get_nowait()
+        while len(self.calls) > self.begun:
+            call = self.calls[self.begun]
             try:
                 if self.error is None:
                     call.run()
             except BaseException as error:
                 self.error = error
-            self.calls.task_done()
+            del self.calls[self.begun]
         self.check()
 
     def check(self) -> None:
         # Kept: what comes after a checkpoint that is not there has no ground.
         if self.error is not None:
             raise self.error
+
+
+async def store(whole: Stored, parts: Sequence[Stored]) -> None:
+    """Make calls together, or one by one if that fails."""
+    try:
+        await whole.arun()
+    except Exception:
+        if len(parts) == 1:
+            raise
+        for part in parts:
+            await part.arun()
 
 
 class Inbox:

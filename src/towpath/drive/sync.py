@@ -25,6 +25,7 @@ from towpath.drive.common import (
     BACKLOG,
     WOKEN,
     Deadlines,
+    bundled,
     conclusion,
     dated,
     fork_name,
@@ -66,17 +67,18 @@ CALLING: Final = Lock()
 class Backlog:
     """Saver calls that a run left behind it, made in order by one thread.
 
-    At most `BACKLOG` wait; then the run waits too. The first failure is
-    raised at the next call, and nothing is stored after it.
+    Those that wait are made together. At most `BACKLOG` are not over; then the run
+    waits too. The first failure is raised at the next call, and nothing is stored
+    after it.
     """
 
     def __init__(self) -> None:
-        self.calls: deque[Callable[[], Any]] = deque()
+        self.calls: deque[Any] = deque()
         self.changed = Condition()
         self.working = False
         self.error: BaseException | None = None
 
-    def submit(self, call: Callable[[], Any]) -> None:
+    def submit(self, call: Any) -> None:
         with self.changed:
             self.changed.wait_for(lambda: len(self.calls) < BACKLOG)
             self.check()
@@ -93,14 +95,15 @@ class Backlog:
                     self.working = False
                     self.changed.notify_all()
                     return
-                call = self.calls[0]
+                calls = tuple(self.calls)
             try:
-                if self.error is None:
-                    call()
+                for whole, parts in bundled(calls) if self.error is None else ():
+                    store(whole, parts)
             except BaseException as error:
                 self.error = error
             with self.changed:
-                self.calls.popleft()
+                for _ in calls:
+                    self.calls.popleft()
                 self.changed.notify_all()
 
     def flush(self) -> None:
@@ -113,6 +116,17 @@ class Backlog:
         # Kept: what comes after a checkpoint that is not there has no ground.
         if self.error is not None:
             raise self.error
+
+
+def store(whole: Any, parts: Sequence[Any]) -> None:
+    """Make calls together, or one by one if that fails."""
+    try:
+        whole.run()
+    except Exception:
+        if len(parts) == 1:
+            raise
+        for part in parts:
+            part.run()
 
 
 class SyncDriver:
@@ -448,7 +462,7 @@ class SyncDriver:
         behind = command.how == "behind" and not is_inline(command.saver)
         backlog = self.backlog(make=behind)
         if behind and backlog is not None:
-            backlog.submit(staged(command).run)
+            backlog.submit(staged(command))
             return
         if backlog is not None:
             backlog.flush()

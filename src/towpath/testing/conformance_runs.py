@@ -53,6 +53,30 @@ class RunChecks:
         assert found is not None
         assert found.pending_writes == [("task", "a", [{"x": 1}])]
 
+    def staged_for_one_thread_may_be_stored_at_once(self, saver: Blocking) -> None:
+        items: list[Any] = [{"n": n} for n in range(9)]
+        jobs: list[Any] = []
+        config = at()
+        for number in range(1, 5):
+            items = [*items, {"more": number}]
+            made = step({"a": items, "b": number}, number)
+            jobs.append(saver.saver.stage_commit(config, *made))
+            config = at(id=made[0]["id"])
+        written = [("task", "", [("a", ["late"])])]
+        jobs.append(saver.saver.stage_writes(config, written))
+        whole: Any = jobs[0]
+        for job in jobs[1:]:
+            whole = None if whole is None else whole.along(job)
+        for job in jobs if whole is None else [whole]:
+            saver.run(job)
+        found = saver.get_tuple(at())
+        assert values(found) == {"a": items, "b": 4}
+        assert found is not None
+        assert found.pending_writes == [("task", "a", ["late"])]
+        steps = [each.checkpoint["channel_values"] for each in saver.list(at())]
+        assert [each["b"] for each in steps] == [4, 3, 2, 1]
+        assert [len(each["a"]) for each in steps] == [13, 12, 11, 10]
+
     def deltas_tell_what_was_changed_in_place(self, saver: Blocking) -> None:
         items: list[Any] = [{"n": n} for n in range(50)]
         config = saver.put(at(), *step({"a": items}, 1))

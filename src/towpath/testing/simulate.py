@@ -454,7 +454,9 @@ class SimulatedDriver:
             self.backlog.submit(command)
         else:
             self.backlog.flush()
-            self.simulation.store(command, staged(command))
+            job = staged(command)
+            self.simulation.try_fate(command)
+            self.simulation.store(job, [command])
 
 
 async def in_place(job: Callable[[], Any]) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,7 @@ from types import coroutine
 from typing import Any, Final
 
 from towpath.checkpoint.base.lease import Lease
+from towpath.checkpoint.base.saver import Staged
 from towpath.constants import CONF, NULL_TASK_ID
 from towpath.drive.common import BACKLOG, conclusion, saver_call, staged
 from towpath.kernel.commands import Fetch, FetchAll, Finish, Fork, Persist, Record
@@ -256,11 +257,11 @@ class Simulation:
             raise Crash
         commands.append(type(command).__name__)
 
-    def store(self, command: Persist | Record, job: Any) -> None:
-        """Make a storage call, unless it is one that fails."""
-        self.try_fate(command)
+    def store(self, job: Any, commands: Sequence[Persist | Record]) -> None:
+        """Make the storage call that is all of these commands."""
         job.run()
-        self.journal.note(command)
+        for command in commands:
+            self.journal.note(command)
 
     def fork(self, command: Fork) -> str:
         """Copy a thread to one of its own."""
@@ -341,12 +342,32 @@ class Backlog:
         self.calls.append((command, staged(command)))
 
     def store_next(self) -> None:
-        command, job = self.calls.popleft()
+        """Store what comes first, and along with it what chance would have."""
+        first = self.calls.popleft()
         if self.error is None:
             try:
-                self.simulation.store(command, job)
+                self.store_along(*first)
             except BaseException as error:
                 self.error = error
+
+    def store_along(self, command: Persist | Record, job: Any) -> None:
+        simulation, commands, late = self.simulation, [command], None
+        simulation.try_fate(command)
+        while self.calls and simulation.random.random() < 0.5:
+            both = job.along(self.calls[0][1]) if isinstance(job, Staged) else None
+            if both is None:
+                break
+            command, _ = self.calls.popleft()
+            try:
+                simulation.try_fate(command)
+            except BaseException as error:
+                late = error  # what comes before it is stored all the same
+                break
+            job = both
+            commands.append(command)
+        simulation.store(job, commands)
+        if late is not None:
+            raise late
 
     def advance(self) -> None:
         """Let some of it be stored, as chance has it."""

@@ -53,6 +53,7 @@ from towpath.types import RunnableConfig
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 TaskWrites = tuple[str, str, Sequence[tuple[str, Any]]]
 """Task id, task path, and what the task wrote: (channel, value) in order."""
@@ -111,6 +112,15 @@ class Staged(Generic[R]):
     async def arun(self) -> R:
         """Async twin of `run`."""
         raise NotImplementedError
+
+    def along(self, later: Staged[T]) -> Staged[T] | None:
+        """Return what stores this and then that, for less than one by one.
+
+        None, the default, if there is no such way. It stores both or nothing, and
+        has the result of the later one. If it fails, each can still be run by itself.
+        """
+        del later
+        return None
 
 
 async def in_thread(

@@ -18,6 +18,7 @@ from opentelemetry import context as contexts
 from opentelemetry import trace
 from opentelemetry.context import Context
 
+from towpath.checkpoint.base.saver import Staged
 from towpath.integrations.otel.ends import DONE, End, show
 from towpath.integrations.otel.guard import harmless
 from towpath.integrations.otel.names import (
@@ -56,6 +57,9 @@ class Work:
         self, kind: object, error: BaseException | None, trace: object
     ) -> None:
         contexts.detach(self.token)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """It is over."""
 
     def run(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Make a saver's call, which does the work."""
@@ -131,7 +135,27 @@ class Commit(Work):
             raise
 
 
-class StagedWork:
+class Both(Work):
+    """The work for two commands, in one go."""
+
+    def __init__(self, first: Work, second: Work) -> None:
+        self.first = first
+        self.second = second
+        super().__init__(second.context)
+
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if error is None:  # otherwise they are tried again, one by one
+            self.end()
+
+    def end(self, error: BaseException | None = None) -> None:
+        self.first.end(error)
+        self.second.end(error)
+
+
+class StagedWork(Staged[Any]):
     """What stores values that are encoded already."""
 
     def __init__(self, work: Work, staged: Any) -> None:
@@ -143,6 +167,13 @@ class StagedWork:
 
     async def arun(self) -> Any:
         return await self.work.arun(self.staged.arun)
+
+    def along(self, later: Staged[Any]) -> StagedWork | None:
+        own = self.staged
+        if not isinstance(later, StagedWork) or not isinstance(own, Staged):
+            return None
+        both = own.along(later.staged)
+        return None if both is None else StagedWork(Both(self.work, later.work), both)
 
 
 class ToldSaver:
