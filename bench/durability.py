@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypedDict
 
 from towpath import END, START, StateGraph
 from towpath.checkpoint.sqlite import SqliteSaver
+from towpath.types import Durability
 
 TURNS, CONVERSATIONS, ROUNDS = 1000, 1000, 3
 
@@ -87,24 +88,34 @@ def bare(path: Path, commits: int) -> float:
     return took
 
 
+def turn(path: Path, durability: Durability) -> float:
+    """Return the seconds that one turn takes of a chat of many."""
+    with SqliteSaver(str(path)) as saver:
+        graph = chat(talk, saver)
+        graph.invoke(given(2), place("warm"), durability=durability)
+        run = seconds(
+            lambda: graph.invoke(given(TURNS), place("t"), durability=durability)
+        )
+        saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return run / TURNS
+
+
 def long_chat(folder: Path) -> None:
     """One chat of many turns: a step beside a bare commit, and bytes on disk."""
-    ours, raw = [], []
+    took: dict[Durability, list[float]] = {"sync": [], "async": []}
+    raw = []
     for number in range(ROUNDS):
         raw.append(bare(folder / f"raw{number}.db", TURNS))
-        path = folder / f"chat{number}.db"
-        with SqliteSaver(str(path)) as saver:
-            graph = chat(talk, saver)
-            graph.invoke(given(2), place("warm"), durability="sync")
-            run = seconds(
-                lambda graph=graph: graph.invoke(
-                    given(TURNS), place("t"), durability="sync"
-                )
-            )
-            ours.append(run / TURNS)
-            saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    step, commit = median(ours) * 1e6, median(raw) * 1e6
-    print(f"chat of {TURNS} turns, a step:      {step:7.0f} us, bare {commit:.0f} us")
+        for durability, ours in took.items():
+            path = folder / f"{durability}{number}.db"
+            ours.append(turn(path, durability))
+    commit = median(raw) * 1e6
+    for durability, ours in took.items():
+        step = median(ours) * 1e6
+        print(
+            f"chat of {TURNS} turns, a step:      {step:7.0f} us with {durability!r},"
+            f" bare {commit:.0f} us"
+        )
     size, least = path.stat().st_size / 1e6, (folder / "raw0.db").stat().st_size / 1e6
     print(f"bytes on disk after it:      {size:7.2f} MB, bare {least:.2f} MB")
 
