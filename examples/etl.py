@@ -313,8 +313,12 @@ def as_csv(fields: list[str]) -> str:
 def connect(path: str) -> sqlite3.Connection:
     """Open the database that is loaded into; batches wait for each other."""
     database = sqlite3.connect(path, timeout=30)
-    database.execute("PRAGMA journal_mode = WAL")
-    database.executescript(SCHEMA)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.executescript(SCHEMA)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 

@@ -176,3 +176,24 @@ def test_a_file_without_rows_is_loaded_and_one_that_changes_is_not(
     path.write_text(HEADER + "1,Ada,2026-01-31,1,EUR\n")
     with pytest.raises(ValueError, match="changed meanwhile"):
         module.load(job)
+
+
+def test_a_database_that_cannot_be_opened_is_left_closed(
+    example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several batches open a new one at once; SQLite may tell one that it is locked."""
+    path = tmp_path / "orders.db"
+    path.write_bytes(b"this is no database, but long enough to be taken for one" * 20)
+    opened: list[sqlite3.Connection] = []
+
+    def connect(*args, **options) -> sqlite3.Connection:
+        opened.append(real(*args, **options))
+        return opened[-1]
+
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    with pytest.raises(sqlite3.DatabaseError, match="not a database"):
+        example("etl").connect(str(path))
+    [database] = opened
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        database.execute("SELECT 1")
