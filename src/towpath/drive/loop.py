@@ -319,9 +319,15 @@ class LoopDriver:
         """Cancel tasks; they hand themselves back, but for those not begun."""
         # A thread cannot be stopped, so beside a failure it may finish; its
         # result would be lost and its work repeated.
-        spared = set() if self.cancelled else self.hopping
+        hurry = command.hurry or self.cancelled is not None
+        spared = set() if hurry else self.hopping
         stopped = [t for t in command.tasks if t.abandoned or t not in spared]
-        return cancel(stopped, self.running)
+        over = cancel(stopped, self.running)
+        for task in command.tasks if hurry else ():
+            if isinstance(task, Child) and task.inline and task not in self.running:
+                task.abandoned = True  # the thread of its caller is at it
+                over.append(task)
+        return over
 
     def collect(self) -> None:
         """Sort what is in the inbox."""

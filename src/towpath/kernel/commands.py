@@ -43,12 +43,17 @@ class Wait:
 
 
 class Stop:
-    """Ask running tasks to stop. Reply: those that had not even started."""
+    """Ask running tasks to stop. Reply: those that had not even started.
 
-    __slots__ = ("tasks",)
+    In a `hurry`, as after a cancellation, an event loop does not wait for what
+    threads are doing, and those tasks are part of the reply, too.
+    """
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    __slots__ = ("hurry", "tasks")
+
+    def __init__(self, tasks: Sequence[Task], *, hurry: bool = False) -> None:
         self.tasks = tasks
+        self.hurry = hurry
 
 
 @dataclass(slots=True)

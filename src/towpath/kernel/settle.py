@@ -293,7 +293,7 @@ class Round:
         if self.nursery is not None:
             if self.nursery.hold(task):
                 if task.error is not None:
-                    yield from self.stop(self.nursery.unsettled(task))
+                    yield from self.stop(self.nursery.unsettled(task), task.error)
                 return
             self.nursery.close(task)
         error = task.error
@@ -403,13 +403,14 @@ class Round:
         self.later.clear()
         self.due.clear()
         yield from self.dropped(lost)
-        yield from self.stop(self.running)
+        yield from self.stop(self.running, error)
 
-    def stop(self, tasks: Collection[Task]) -> Program[None]:
-        """Ask running tasks to stop, and see to those that had not begun."""
+    def stop(self, tasks: Collection[Task], why: BaseException) -> Program[None]:
+        """Ask running tasks to stop, and see to those that come to no end."""
         running = tuple(task for task in tasks if task in self.running)
         if running:
-            yield from self.dropped((yield Stop(running)))
+            hurry = not isinstance(why, Exception)
+            yield from self.dropped((yield Stop(running, hurry=hurry)))
 
     def dropped(self, tasks: Sequence[Task]) -> Program[None]:
         """These tasks come to no end; whoever called one of them is told."""
