@@ -423,9 +423,11 @@ class LoopDriver:
 
     def give_up(self, child: Child) -> None:
         """Nobody awaits this child any more."""
-        job = self.running.get(child)
-        if job is not None and child not in self.hopping:
-            job.cancel()
+        if child in self.hopping:
+            return
+        for unbegun in cancel((child,), self.running):
+            unbegun.error = asyncio.CancelledError()
+            self.hand_back(unbegun)
 
     async def go_on(self) -> None:
         """Obey the program until the task that is awaited in place has returned."""
