@@ -578,7 +578,7 @@ def branch_off(session: Session, answers: Mapping[str, Any]) -> Program[None]:
     else:
         state.carried = {}
     session.pending = kept
-    state.changed.clear()
+    state.changed = set()
     req.fork_base = req.fork_base or state.id
     yield from session.take_over("fork", kept)
     req.fork_id = req.fork_id or state.id

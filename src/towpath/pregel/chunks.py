@@ -78,7 +78,7 @@ class Format:
     @property
     def heard(self) -> frozenset[str]:
         """Every mode that somebody of this run listens to."""
-        asked = self.modes | self.printed
+        asked = self.modes | self.printed if self.printed else self.modes
         return asked if self.listeners is None else asked | MODE
 
     def wants(self, chunk: Chunk) -> bool:

@@ -29,7 +29,7 @@ def run(
         return list(stream_run(made))
     with guarded(made):
         outcome = to_end(made)
-    return result(made, outcome, options)
+    return result(made, outcome)
 
 
 async def arun(
@@ -43,9 +43,10 @@ async def arun(
     made = prepare_run(graph, input, config, options, streams=streams)
     if streams:
         return [chunk async for chunk in astream_run(made)]
+    del input, config, options  # the run may wait for hours, and many with it
     with guarded(made):
         outcome = await ato_end(made)
-    return result(made, outcome, options)
+    return result(made, outcome)
 
 
 def to_end(made: Run) -> Outcome:
@@ -120,6 +121,8 @@ class guarded:  # noqa: N801 - reads as a verb in `with`
         InvalidUpdateError: the graph runs by itself (TP-201).
     """
 
+    __slots__ = ("made",)
+
     def __init__(self, made: Run) -> None:
         self.made = made
 
@@ -150,10 +153,10 @@ def settle(made: Run, outcome: Outcome | None) -> None:
         raise question
 
 
-def result(made: Run, outcome: Outcome, options: Options) -> Any:
+def result(made: Run, outcome: Outcome) -> Any:
     """The output of a run in the form that was asked for."""
     settle(made, outcome)
-    if options.version == "v2":
+    if made.format.version == "v2":
         return GraphOutput(made.format.instance(outcome.value), outcome.interrupts)
     if not outcome.interrupts:
         return outcome.value

@@ -333,6 +333,7 @@ def place_root(
         NoCheckpointerError: checkpointer=True, a breakpoint that nothing could
             be resumed from, or no thread to keep the state under.
     """
+    request.ns = ""
     conf = config.get(CONF) or {}
     saver = (conf and conf.get("__pregel_checkpointer")) or graph.checkpointer
     if saver is True:
