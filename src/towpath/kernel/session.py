@@ -223,12 +223,14 @@ class Session:
                 yield from self.release_late()
         for name in state.changed or ():
             self.unsaved[name] = state.versions[name]
-        self.metadata = self.metadata_of(source)
+        metadata = self.metadata_of(source)
+        if self.tells:
+            self.metadata = metadata.copy()
         command = Persist(
             self.saver,
             self.req.place(None if self.held else state.id),
             to_checkpoint(state, lent=self.exact and self.lends),
-            dict(self.metadata),
+            metadata,
             Exact(self.unsaved) if self.exact else self.unsaved,
             late,
             self.how,
@@ -265,8 +267,13 @@ class Session:
         except SerializationError as error:
             self.name_writers(error)
             raise
-        self.config = self.req.shown(state.id)
-        self.parent_config = self.req.shown(above) if above else None
+        self.stand_at(state.id, above)
+
+    def stand_at(self, checkpoint: str, parent: str | None) -> None:
+        """Note for those who are told which checkpoint the run has come to."""
+        if self.tells:
+            self.config = self.req.shown(checkpoint)
+            self.parent_config = self.req.shown(parent) if parent else None
 
     def name_writers(self, error: SerializationError) -> None:
         """Say which nodes wrote what could not be stored.

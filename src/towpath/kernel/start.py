@@ -73,9 +73,7 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
     session = Session(plan, req, state)
     sign(session, saved, moved)
     session.metadata = saved.metadata
-    session.config = req.shown(state.id)
-    above = parent_id(saved)
-    session.parent_config = req.shown(above) if above else None
+    session.stand_at(state.id, parent_id(saved))
     session.pending = by_task(saved.pending_writes or ())
     if req.nested and req.pinned is not None:
         req.resuming = True

@@ -16,7 +16,7 @@ from typing import Any
 from towpath.constants import MISSING, TOLD
 from towpath.errors import ConcurrentUpdateError
 from towpath.plan import Plan
-from towpath.step.state import NO_KEYS, State, hold, mirror
+from towpath.step.state import NO_KEYS, State, hold, mirror, toggled
 from towpath.step.tasks import SENT, Task, in_fold_order
 
 
@@ -131,7 +131,7 @@ def fold(
         if name in plain and len(writes) == 1 and value is not MISSING:
             values[name] = value
             if (type(value) in copied) is not (name in state.containers):
-                state.containers ^= {name}
+                state.containers = toggled(state.containers, name)
         elif not (name in cells or name in plain) or not fold_into(
             plan, state, name, writes, tasks, version
         ):
@@ -184,8 +184,8 @@ def fold_into(
     if not shown:
         state.versions[name] = version
         note(state, name)
-    elif name in plan.ticking:
-        state.live |= {name}
+    elif name in plan.ticking and name not in state.live:
+        state.live = toggled(state.live, name)
     return shown
 
 
@@ -228,7 +228,7 @@ def tick(
         if changed:
             touched(plan, state, name, version)
         if not channel.is_available():
-            state.live -= {name}
+            state.live = toggled(state.live, name)
         elif changed:
             updated.add(name)
 

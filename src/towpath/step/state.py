@@ -30,6 +30,21 @@ and many runs may wait at once."""
 # Typed as what it stands in for, which is made before anything is added.
 NO_CHANGES: Final = cast("set[str]", NO_KEYS)
 
+_SET_MAX: Final = 16
+_SETS_MAX: Final = 1024
+_sets: Final[dict[frozenset[str], frozenset[str]]] = {}
+"""Small sets of keys that runs have, each once."""
+
+
+def toggled(keys: frozenset[str], name: str) -> frozenset[str]:
+    """A set without a key that it has, or with one that it has not."""
+    changed = keys ^ {name}
+    if len(changed) > _SET_MAX:
+        return changed
+    if len(_sets) >= _SETS_MAX:
+        _sets.clear()
+    return _sets.setdefault(changed, changed)
+
 
 def next_int(current: int | None, _: None = None) -> int:
     """Versions of our own savers: 1, 2, 3."""
@@ -133,7 +148,7 @@ def open_state(
             channel.show()
             mirror(plan, state, name)
         if name in plan.ticking and channel.is_available():
-            state.live |= {name}
+            state.live = toggled(state.live, name)
     return state
 
 
@@ -204,12 +219,13 @@ def hold(plan: Plan, state: State, name: str, value: Any) -> bool:
     """Make this the readable value of a key, or let it have none; whether it has."""
     if value is MISSING:
         state.values.pop(name, None)
-        state.containers -= {name}
+        if name in state.containers:
+            state.containers = toggled(state.containers, name)
         return False
     state.values[name] = value
     # Few keys come to hold a container, or cease to, after their first value.
     if (type(value) in plan.copied) is not (name in state.containers):
-        state.containers ^= {name}
+        state.containers = toggled(state.containers, name)
     return True
 
 
