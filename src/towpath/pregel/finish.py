@@ -44,9 +44,11 @@ async def arun(
     if streams:
         return [chunk async for chunk in astream_run(made)]
     del input, config, options  # the run may wait for hours, and many with it
+    outcome: list[Outcome] = []
     with guarded(made):
-        outcome = await ato_end(made)
-    return result(made, outcome)
+        async for chunk in adrive(made, outcome):
+            await made.format.ashown(chunk)
+    return result(made, outcome[0])
 
 
 def to_end(made: Run) -> Outcome:
@@ -58,14 +60,6 @@ def to_end(made: Run) -> Outcome:
     except StopIteration as stop:
         outcome: Outcome = stop.value
         return outcome
-
-
-async def ato_end(made: Run) -> Outcome:
-    """Async twin of `to_end`."""
-    outcome: list[Outcome] = []
-    async for chunk in adrive(made, outcome):
-        await made.format.ashown(chunk)
-    return outcome[0]
 
 
 def drive(made: Run) -> Generator[Any, None, Outcome]:

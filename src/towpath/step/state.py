@@ -122,7 +122,7 @@ class State:
         self.stored: dict[str, Any] = {}
         self.changed: set[str] | None = NO_CHANGES
         self.id = ""
-        self.carried: Mapping[str, str] = {}
+        self.carried: Mapping[str, str] = NOTHING
         self.written: Mapping[str, list[Any]] | None = None
         self.told: Written | None = None
 
