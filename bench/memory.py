@@ -46,7 +46,7 @@ class Residue:
         return {
             name: number
             for name, number in self.objects.items()
-            if number > self.runs / 10 + ALLOWED.get(name, 0)
+            if number > self.runs / 10 + ALLOWED.get(name, CHANCE)
         }
 
     @property
@@ -58,6 +58,8 @@ class Residue:
 Census = tuple[Counter[str], int]
 """How many objects of each type are alive, and how many blocks of memory."""
 
+# How many objects of a type may be more by chance, however few the runs are.
+CHANCE = 3
 # A connection of sqlite3 drops what it knows of dead cursors after 200 new ones.
 ALLOWED = {"ReferenceType": 2 * 200}
 
