@@ -25,21 +25,22 @@ from towpath.checkpoint.record import Cell, dump, dump_metadata, inherit
 from towpath.checkpoint.restoring import Item, Pending, Restored, in_order
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.staged import Encoded
-from towpath.constants import MISSING
+from towpath.constants import GRAPH, MISSING
 from towpath.errors import SerializationError
 
 NO_LINKS: Final[Mapping[str, Link]] = MappingProxyType({})
-_PLAIN_MAX: Final = 9
-"""How many bytes a number takes at most. Links to so few are shared."""
-_PLAIN_COUNT_MAX: Final = 4096
 _plain: Final[dict[Cell, Link]] = {}
-"""The shared links."""
+"""Links to values of one byte: small numbers, None, truth values. All share them."""
+_GRAPHS_MAX: Final = 256
+_graphs: Final[dict[Cell, Link]] = {}
+"""Links to what tells which graph made a thread; its threads share one."""
 
 
 class Record(NamedTuple):
-    """One stored checkpoint. `head` is a list of its header and its metadata."""
+    """One stored checkpoint; `tag` and `head` are its header and metadata, encoded."""
 
-    head: Cell
+    tag: str
+    head: bytes
     versions: Layer[str | int | float]
     cells: Layer[Link]
     loose: Mapping[str, Link]
@@ -53,7 +54,7 @@ class Record(NamedTuple):
 
     def item(self, writes: Sequence[Pending]) -> Item:
         """Return what is to be decoded of it."""
-        return Item((self.head,), self.links, in_order(writes))
+        return Item(((self.tag, self.head),), self.links, in_order(writes))
 
 
 def dump_head(
@@ -95,7 +96,7 @@ def sum_of(
         checkpoints=len(records),
         writes=len(writes),
         cells=len(cells),
-        bytes=sum(len(record.head[1]) for record in records)
+        bytes=sum(len(record.head) for record in records)
         + sum(len(link.data) for link in apart)
         + sum(cells.values()),
     )
@@ -123,6 +124,8 @@ def placed(
     """Return versions and stored values of a checkpoint, and those that it changed."""
     if parent is None:
         links = linked(encoded.cells, {})
+        if GRAPH in links:
+            links[GRAPH] = _link_to_graph(encoded.cells[GRAPH])
         return layer(encoded.versions), layer(links), links
     links = linked(encoded.cells, parent.cells)
     if encoded.exact and type(new_versions) is Exact:
@@ -147,15 +150,15 @@ def linked(cells: dict[str, Cell], parent: Mapping[str, Link]) -> dict[str, Link
 
 def link_to(cell: Cell) -> Link:
     """Return the link to a value that builds on no other."""
-    if len(cell[1]) > _PLAIN_MAX or cell[0] in APART:
+    if len(cell[1]) > 1 or cell[0] in APART:
         return Link(*cell)
-    return _plain.get(cell) or _share(cell)
+    return _plain.get(cell) or _plain.setdefault(cell, Link(*cell))
 
 
-def _share(cell: Cell) -> Link:
-    if len(_plain) >= _PLAIN_COUNT_MAX:
-        _plain.clear()
-    return _plain.setdefault(cell, Link(*cell))
+def _link_to_graph(cell: Cell) -> Link:
+    if len(_graphs) >= _GRAPHS_MAX:
+        _graphs.clear()
+    return _graphs.setdefault(cell, Link(*cell))
 
 
 Part = tuple[Any, ...]

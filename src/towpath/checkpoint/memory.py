@@ -20,7 +20,7 @@ from collections.abc import (
 )
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, cast
 
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
@@ -260,13 +260,16 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     def _matching(self, keys: _Keys, filter: dict[str, Any] | None) -> _Found:
         with self._lock:
             there = [(key, self._space(*key[:2]).get(key[2])) for key in keys]
-        load = self.serde.loads_typed
         return [
             (key, record)
             for key, record in there
             if record is not None  # it was deleted meanwhile
-            and (not filter or matches(load(record.head)[1], filter))
+            and (not filter or matches(self._metadata(record), filter))
         ]
+
+    def _metadata(self, record: Record) -> CheckpointMetadata:
+        _, metadata = self.serde.loads_typed((record.tag, record.head))
+        return cast("CheckpointMetadata", metadata)
 
     def _space(self, thread: str, ns: str) -> Space:
         # Not by indexing: asking must not make an entry.
@@ -350,7 +353,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         versions, cells, links = placed(encoded, new_versions, parent)
         others = dump_channels(serde, checkpoint, encoded.loose)
         record = Record(
-            dump_head(serde, header, metadata),
+            *dump_head(serde, header, metadata),
             versions,
             cells,
             {name: link_to(cell) for name, cell in others.items()} or NO_LINKS,
@@ -468,7 +471,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             outline = Outline(
                 {place: record.parent for place, record in records.items()},
                 {place for place, writes in written.items() if _asks(writes)},
-                lambda place: self.serde.loads_typed(records[place].head)[1],
+                lambda place: self._metadata(records[place]),
                 self._leases.is_held(thread),
             )
             if rule.spares(outline):
