@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -22,6 +22,9 @@ MODES: Final = (
     "debug",
     "tools",
 )
+
+
+_sets: Final[dict[frozenset[str], frozenset[str]]] = {}
 
 
 class InvalidModeError(TowpathError, ValueError):
@@ -45,6 +48,12 @@ def modes_of(mode: str | Sequence[str] | None) -> tuple[str, ...]:
                 f"there is no stream mode {each!r}", hint=nearest(each, MODES)
             )
     return modes
+
+
+def set_of(modes: Iterable[str]) -> frozenset[str]:
+    """Modes as a set, of which all runs share one; there are not many."""
+    made = frozenset(modes)
+    return _sets.setdefault(made, made)
 
 
 @dataclass(slots=True)
@@ -79,7 +88,7 @@ class Format:
     def heard(self) -> frozenset[str]:
         """Every mode that somebody of this run listens to."""
         asked = self.modes | self.printed if self.printed else self.modes
-        return asked if self.listeners is None else asked | MODE
+        return asked if self.listeners is None else set_of(asked | MODE)
 
     def wants(self, chunk: Chunk) -> bool:
         ns, mode, _ = chunk
@@ -92,7 +101,7 @@ class Format:
         """The modes in which subgraphs are heard through this run."""
         every, some = self.modes | self.printed, self.modes & self.inner
         passed = every if self.subgraphs else some
-        return passed if self.listeners is None else passed | MODE
+        return set_of(passed if self.listeners is None else passed | MODE)
 
     def shape(self, chunk: Chunk) -> Any:
         ns, mode, payload = chunk
