@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import chain
-from sys import intern
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -27,13 +26,14 @@ from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.staged import Encoded
 from towpath.constants import GRAPH, MISSING
 from towpath.errors import SerializationError
+from towpath.shared import Shared
 
 NO_LINKS: Final[Mapping[str, Link]] = MappingProxyType({})
 _plain: Final[dict[Cell, Link]] = {}
 """Links to values of one byte: small numbers, None, truth values. All share them."""
-_GRAPHS_MAX: Final = 256
-_graphs: Final[dict[Cell, Link]] = {}
+_graphs: Final = Shared[Link](256)
 """Links to what tells which graph made a thread; its threads share one."""
+_paths: Final = Shared[str]()
 
 
 class Record(NamedTuple):
@@ -125,7 +125,7 @@ def placed(
     if parent is None:
         links = linked(encoded.cells, {})
         if GRAPH in links:
-            links[GRAPH] = _link_to_graph(encoded.cells[GRAPH])
+            links[GRAPH] = _graphs.one(links[GRAPH])
         return layer(encoded.versions), layer(links), links
     links = linked(encoded.cells, parent.cells)
     if encoded.exact and type(new_versions) is Exact:
@@ -155,12 +155,6 @@ def link_to(cell: Cell) -> Link:
     return _plain.get(cell) or _plain.setdefault(cell, Link(*cell))
 
 
-def _link_to_graph(cell: Cell) -> Link:
-    if len(_graphs) >= _GRAPHS_MAX:
-        _graphs.clear()
-    return _graphs.setdefault(cell, Link(*cell))
-
-
 Part = tuple[Any, ...]
 """What a task wrote: its id, and of each write the path, the place among its writes,
 the channel, the link to the value, and where in that the value begins, if it does not
@@ -179,7 +173,7 @@ def part_of(
     the new checkpoint's, and `links` those of them that it is stored with.
     """
     task, path, writes = wrote
-    path = intern(path)  # one for the tasks of all threads
+    path = _paths.one(path)  # the tasks of all threads have the same
     content: list[Any] = [task]
     for place, (channel, value) in enumerate(writes):
         link, start = None, None

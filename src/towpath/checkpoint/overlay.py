@@ -12,15 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Generic, TypeVar
 
 from towpath.constants import MISSING
+from towpath.shared import Shared
 
 T = TypeVar("T")
 
 _ROW_MAX: Final = 32
 """How many values a row has at most: it is looked through from the start."""
-_SHARED_MAX: Final = 1024
-
-_shared: Final[dict[tuple[str, ...], tuple[str, ...]]] = {}
-"""The names of rows that were made lately."""
+_names: Final = Shared[tuple[str, ...]]()
 
 
 class Overlay(Mapping[str, T], Generic[T]):
@@ -66,8 +64,7 @@ class Row(Mapping[str, T], Generic[T]):
     __slots__ = ("_held", "_names")
 
     def __init__(self, content: Mapping[str, T]) -> None:
-        names = tuple(content)
-        self._names = _shared.get(names) or _share(names)
+        self._names = _names.one(tuple(content))
         self._held = tuple(content.values())
 
     def on(self, changes: Mapping[str, Any]) -> Layer[T]:
@@ -103,12 +100,6 @@ Layer = Row[T] | Overlay[T]
 def layer(content: dict[str, T]) -> Layer[T]:
     """Return a mapping of this content, for others to be laid on."""
     return Row(content) if len(content) <= _ROW_MAX else Overlay(content)
-
-
-def _share(names: tuple[str, ...]) -> tuple[str, ...]:
-    if len(_shared) >= _SHARED_MAX:
-        _shared.clear()
-    return _shared.setdefault(names, names)
 
 
 def _joined(base: dict[str, T], changes: Mapping[str, Any]) -> dict[str, T]:

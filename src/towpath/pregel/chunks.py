@@ -11,6 +11,7 @@ from towpath.errors import TowpathError, nearest
 from towpath.kernel.request import LIFECYCLE, Chunk
 from towpath.pregel.debug import get_bolded_text, get_colored_text
 from towpath.pregel.lifecycle import MODE, Listeners
+from towpath.shared import Shared
 
 MODES: Final = (
     "values",
@@ -24,7 +25,7 @@ MODES: Final = (
 )
 
 
-_sets: Final[dict[frozenset[str], frozenset[str]]] = {}
+_sets: Final = Shared[frozenset[str]]()
 
 
 class InvalidModeError(TowpathError, ValueError):
@@ -52,8 +53,7 @@ def modes_of(mode: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def set_of(modes: Iterable[str]) -> frozenset[str]:
     """Modes as a set, of which all runs share one; there are not many."""
-    made = frozenset(modes)
-    return _sets.setdefault(made, made)
+    return _sets.one(frozenset(modes))
 
 
 @dataclass(slots=True)

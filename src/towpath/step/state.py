@@ -19,6 +19,7 @@ from towpath.channels.base import BaseChannel
 from towpath.constants import INPUT, MISSING, TOLD
 from towpath.errors import EmptyChannelError
 from towpath.plan import Plan
+from towpath.shared import Shared
 from towpath.step.written import Written
 
 Version = Any
@@ -31,19 +32,13 @@ and many runs may wait at once."""
 NO_CHANGES: Final = cast("set[str]", NO_KEYS)
 
 _SET_MAX: Final = 16
-_SETS_MAX: Final = 1024
-_sets: Final[dict[frozenset[str], frozenset[str]]] = {}
-"""Small sets of keys that runs have, each once."""
+_sets: Final = Shared[frozenset[str]]()
 
 
 def toggled(keys: frozenset[str], name: str) -> frozenset[str]:
     """A set without a key that it has, or with one that it has not."""
     changed = keys ^ {name}
-    if len(changed) > _SET_MAX:
-        return changed
-    if len(_sets) >= _SETS_MAX:
-        _sets.clear()
-    return _sets.setdefault(changed, changed)
+    return changed if len(changed) > _SET_MAX else _sets.one(changed)
 
 
 def next_int(current: int | None, _: None = None) -> int:
