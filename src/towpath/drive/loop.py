@@ -42,7 +42,7 @@ from towpath.drive.common import (
     staged,
     stamp,
 )
-from towpath.drive.queues import Backlog, Inbox, bring, turn_away
+from towpath.drive.queues import NONE, UNHEARD, Backlog, Inbox, bring, turn_away
 from towpath.drive.reading import afetch_all
 from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
@@ -75,31 +75,33 @@ class LoopDriver:
     while it is; `left` is what that leaves to obey.
     """
 
-    # Class attributes are the defaults: tasks of most runs call no others.
+    # Class attributes are the defaults: tasks of most runs call no others, and of
+    # many runs that wait at once each holds no more than it needs.
     ended = False
+    cancelled: BaseException | None = None
+    gate: asyncio.Semaphore | None = None
+    lanes: Lanes | None = None
+    own_backlog = False
+    storing: asyncio.Future[Any] | None = None
     in_place: Task | None = None
     own: asyncio.Task[Any] | None = None
     pump: asyncio.Task[None] | None = None
     pumping = False
     left: Any = None
     fault: BaseException | None = None
-    widened: frozenset[Task] = frozenset()
+    widened: frozenset[Task] = NONE
+    deadlines = Deadlines(None)
 
     def __init__(self, scope: RunScope) -> None:
         self.scope = scope
         self.loop = asyncio.get_running_loop()
         self.inbox = Inbox()
-        self.outbox: deque[Chunk] = deque()
-        self.brought: deque[Called | Task] = deque()
-        self.lanes: Lanes | None = None
+        self.outbox: deque[Chunk] = deque() if scope.heard else UNHEARD
         self.running: dict[Task, asyncio.Task[Any]] = {}
-        self.gate: asyncio.Semaphore | None = None
-        self.hopping: set[Task] = set()
-        self.own_backlog = False
-        self.storing: asyncio.Future[Any] | None = None
-        self.cancelled: BaseException | None = None
+        self.hopping: set[Task] | frozenset[Task] = NONE
         self.events: list[Any] = []
-        self.deadlines = Deadlines(scope.req.step_timeout)
+        if scope.req.step_timeout is not None:
+            self.deadlines = Deadlines(scope.req.step_timeout)
 
     def emit(self, chunk: Chunk) -> None:
         """Take a chunk from the loop or from any thread."""
@@ -133,7 +135,9 @@ class LoopDriver:
                     self.collect()
                     while outbox:
                         yield dated(outbox.popleft())
-                    reply = await self.obey(command)
+                    # What was replied before is not to live as long as this takes.
+                    reply = None
+                    reply = await ORDERS[type(command)](self, command)
                 except (GeneratorExit, asyncio.CancelledError) as error:
                     await self.close(program, command, error)
                     raise
@@ -188,7 +192,7 @@ class LoopDriver:
             while True:
                 self.outbox.clear()  # nobody takes chunks any more
                 try:
-                    reply = await self.obey(command)
+                    reply = await ORDERS[type(command)](self, command)
                 except Exception as failure:
                     command = program.throw(failure)
                 else:
@@ -199,10 +203,6 @@ class LoopDriver:
         except BaseException as raised:
             if raised is not reason:
                 raise
-
-    async def obey(self, command: Any) -> Any:
-        """Do what a command says."""
-        return await ORDERS[type(command)](self, command)
 
     # -- tasks --------------------------------------------------------------
 
@@ -289,6 +289,7 @@ class LoopDriver:
         """Make a blocking call in a lane and await its result."""
         if self.lanes is None:
             self.lanes = Lanes(self.scope.config.get("max_concurrency"))
+            self.hopping = set()
         future: asyncio.Future[Any] = self.loop.create_future()
 
         def work() -> None:
@@ -301,11 +302,11 @@ class LoopDriver:
                 self.from_thread(settle_value, future, value)
 
         self.lanes.submit(((future, work),))
-        self.hopping.add(task)
+        self.hopping |= {task}
         try:
             return await future
         finally:
-            self.hopping.discard(task)
+            self.hopping -= {task}
             if task in self.widened:
                 self.widened -= {task}
                 self.lanes.narrow()
@@ -332,12 +333,14 @@ class LoopDriver:
     def collect(self) -> None:
         """Sort what is in the inbox."""
         items = self.inbox.items
-        while items:
-            item = items.popleft()
+        if not items:
+            return
+        for item in items:
             if type(item) is Task and not item.abandoned:  # the rule
                 self.events.append(item)
             else:
                 self.sort(item)
+        items.clear()
 
     def sort(self, item: Any) -> None:
         """A chunk goes out, an event to the program; late results to nobody."""
@@ -429,9 +432,11 @@ class LoopDriver:
 
     def give_up(self, child: Child) -> None:
         """Nobody awaits this child any more."""
-        job = self.running.get(child)
-        if job is not None and child not in self.hopping:
-            job.cancel()
+        if child in self.hopping:
+            return
+        for unbegun in cancel((child,), self.running):
+            unbegun.error = asyncio.CancelledError()
+            self.hand_back(unbegun)
 
     async def go_on(self) -> None:
         """Obey the program until the task that is awaited in place has returned."""
@@ -440,7 +445,7 @@ class LoopDriver:
             command = program.send(())
             while type(command) is not Wait or self.in_place is not None:
                 try:
-                    reply = await self.obey(command)
+                    reply = await ORDERS[type(command)](self, command)
                 except BaseException as error:
                     command = program.throw(error)
                 else:
@@ -482,7 +487,7 @@ class LoopDriver:
         """The run is over: answer the calls that nobody is going to see to."""
         self.ended = True
         self.scope.driver = None
-        turn_away(self.brought)
+        turn_away(self)
         self.collect()
         while self.events:
             if type(item := self.events.pop()) is Called:

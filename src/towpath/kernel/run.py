@@ -119,6 +119,7 @@ def loop(session: Session) -> Program[Status]:
             yield from session.release_late()
             return "interrupt"
         retold = True
+        arrived = ()  # tasks of this step are not to live through the next
         advance(session)
         if saver is not None:
             yield from session.commit("loop")
@@ -224,7 +225,7 @@ def restore_task(session: Session, task: Task, recorded: Sequence[Write]) -> boo
         return False
     task.interrupts = asked
     task.halted = session.halted = True
-    session.interrupts.extend(asked)
+    session.interrupts = (*session.interrupts, *asked)
     return True
 
 

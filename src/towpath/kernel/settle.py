@@ -313,12 +313,13 @@ class Round:
 
     def park(self, task: Task) -> Program[None]:
         """A task waits for an answer."""
-        self.parked = self.session.halted = True
+        session = self.session
+        self.parked = session.halted = True
         task.error = None
-        self.session.interrupts.extend(task.interrupts)
-        if self.session.saver is not None:
-            yield from self.session.record_parked(task)
-        self.session.tell_parked(task)
+        session.interrupts = (*session.interrupts, *task.interrupts)
+        if session.saver is not None:
+            yield from session.record_parked(task)
+        session.tell_parked(task)
 
     def failed(self, task: Task, error: BaseException) -> Program[None]:
         """An attempt failed: try again, hand over, or give up."""
@@ -341,7 +342,7 @@ class Round:
         if handler is not None and isinstance(error, Exception) and not self.over:
             yield from self.hand_over(task, handler, error)
             return
-        self.session.failures.append(task)
+        self.session.failures = (*self.session.failures, task)
         yield from self.close(error)
 
     def hand_over(self, task: Task, handler: str, error: Exception) -> Program[None]:

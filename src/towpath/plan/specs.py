@@ -152,6 +152,8 @@ class Plan:
     semantics: Semantics
     copied: frozenset[type] = frozenset()
     signals: frozenset[str] = frozenset()
+    alone: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Each signal as what is on when it is the only one: shared by all runs."""
     wakes: Mapping[str, NodeSpec] = field(default_factory=dict)
     openers: frozenset[str] = frozenset()
     cells: Mapping[str, BaseChannel[Any, Any, Any]] = field(default_factory=dict)

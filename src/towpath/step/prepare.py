@@ -8,6 +8,7 @@ name. Only nodes that listen to a channel the last step changed are looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import Any
 
@@ -48,7 +49,7 @@ def ready(plan: Plan, state: State) -> Sequence[NodeSpec]:
     # A signal that was just written is on, and newer than its node has seen.
     found = [*map(plan.wakes.__getitem__, state.on)]
     if not plan.openers.isdisjoint(updated):
-        for channel in plan.openers & updated:
+        for channel in plan.openers.intersection(updated):
             for name in plan.listeners[channel]:
                 if nodes[name] not in found and due(plan, state, nodes[name]):
                     found.append(nodes[name])
@@ -141,7 +142,7 @@ def read(
     values: dict[str, Any],
     view: View,
     pad: Scratchpad | None,
-    containers: set[str],
+    containers: AbstractSet[str],
     *,
     mine: bool = False,
 ) -> Any:

@@ -581,7 +581,7 @@ def play(
     except StopIteration as stop:
         outcome = stop.value
         trace.status = outcome.status
-        trace.value = result(made, outcome, Options(stream_mode="values"))
+        trace.value = result(made, outcome)
 
 
 class Drivers:
