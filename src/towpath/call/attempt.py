@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, Final
 
 from towpath.call.mutation import Watch, check_assigned, check_lengths
+from towpath.call.notes import annotate
 from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import END, MISSING, PULL
 from towpath.context import current
@@ -46,11 +47,6 @@ from towpath.types import Command, Send
 
 Hop = Callable[[Callable[[], Any]], Awaitable[Any]]
 EXHAUSTED: Final = object()
-UNFINISHED: Final = (
-    "In async code a task's future is awaited; result() only takes what is there: "
-    "`await future`, not `future.result()`"
-)
-"""What is said where the future of a task was asked too early."""
 # Results of these types are updates; only others might be runnables themselves.
 PLAIN: Final = frozenset({dict, type(None), list, tuple, str, int, bool, Command})
 
@@ -173,9 +169,9 @@ def caught(task: Task, context: TaskContext, error: BaseException) -> None:
     elif isinstance(error, asyncio.CancelledError) and not in_loop():
         own = NodeCancelledError(task.name)
         own.__cause__ = error
-        fail(task, own)
+        fail(context, own)
     else:
-        fail(task, error)
+        fail(context, error)
 
 
 def in_loop() -> bool:
@@ -191,7 +187,7 @@ def swallowed(task: Task, context: TaskContext) -> None:
     """The node went on after it had asked; its question stands all the same."""
     if context.refused is not None:
         if task.error is not context.refused:
-            fail(task, context.refused)
+            fail(context, context.refused)
         return
     assert context.question is not None
     context.warn_swallowed()
@@ -293,8 +289,9 @@ def is_runnable(output: Any) -> bool:
     )
 
 
-def fail(task: Task, error: BaseException) -> None:
+def fail(context: TaskContext, error: BaseException) -> None:
     """Keep an error as the task's outcome, and say on it where it came from."""
+    task = context.task
     task.error = error
     task.writes = []
     task.failed_at = monotonic()
@@ -302,17 +299,7 @@ def fail(task: Task, error: BaseException) -> None:
     if not isinstance(error, GraphBubbleUp):
         # Users' exceptions may refuse notes; that must not hide them.
         with suppress(Exception):
-            annotate(task, error)
-
-
-def annotate(task: Task, error: BaseException) -> None:
-    if not task.noted(error):
-        error.add_note(
-            f"During task with name '{task.name}' and id '{task.id}' "
-            f"(step {task.origin.step})"
-        )
-    if isinstance(error, asyncio.InvalidStateError):
-        error.add_note(UNFINISHED)
+            annotate(context, error)
 
 
 def entered(scope: RunScope, context: TaskContext) -> Context:

@@ -313,6 +313,11 @@ class TaskContext:
         return self._runtime
 
     @property
+    def has_runtime(self) -> bool:
+        """Whether anything of this attempt has asked for its runtime."""
+        return self._runtime is not None
+
+    @property
     def previous(self) -> Any:
         """What an entrypoint kept for its next run; a copy of the caller's own."""
         state = self.scope.req.state
