@@ -109,6 +109,31 @@ def test_a_node_that_a_subgraph_may_hand_over_to_is_reached():
     assert [] == faults(graph((START, "a"), a=inner.compile(), b=quiet))
 
 
+class Other(TypedDict, total=False):
+    question: str
+
+
+def other(leaf: Any) -> Any:
+    builder = StateGraph(Other)
+    builder.add_node("leaf", leaf)
+    builder.add_edge(START, "leaf")
+    return builder.compile()
+
+
+def test_a_subgraph_without_a_key_of_its_parents_is_found():
+    inner = other(lambda s: {"question": s["question"]})
+    assert [("L304", "warning", "a", None)] == faults(graph((START, "a"), a=inner))
+
+
+def test_a_subgraph_that_is_sent_its_state_or_leaves_needs_no_key_of_its_parents():
+    inner = other(lambda s: {"question": s["question"]})
+    builder = graph(a=inner, b=quiet)
+    builder.add_conditional_edges(START, lambda s: [Send("a", {"question": ""})], ["a"])
+    assert "L304" not in {one.code for one in builder.lint()}
+    inner = other(lambda s: Command(update={"text": "x"}, graph=Command.PARENT))
+    assert [] == faults(graph((START, "a"), a=inner))
+
+
 def test_a_join_that_waits_for_a_node_that_never_runs_is_found():
     builder = graph((START, "a"), (["a", "b"], "c"), a=quiet, b=quiet, c=quiet)
     assert {("L101", "warning", "b", None), ("L102", "error", "c", None)} == set(

@@ -27,6 +27,7 @@ CHECKS: Final[tuple[Callable[[Routes], Iterator[Finding]], ...]] = (
     keys.fan_out_writers,
     keys.undeclared_keys,
     keys.dead_keys,
+    keys.strange_subgraphs,
 )
 ORDER: Final = ("error", "warning", "note")
 

@@ -28,6 +28,7 @@ RULES: Final = {
         Rule("L301", "DeadKey"),
         Rule("L302", "KeyNeverRead"),
         Rule("L303", "KeyNeverWritten"),
+        Rule("L304", "SubgraphWithoutKeys"),
         Rule("L401", "UnknownDestination"),
         Rule("L402", "UndeclaredDestination"),
         Rule("L403", "BranchWithoutMap"),

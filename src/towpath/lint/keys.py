@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from towpath.errors import nearest
+from towpath.errors import names, nearest
 from towpath.lint.finding import Finding
 from towpath.lint.routes import Routes, is_sent_to
 from towpath.lint.source import Reading
@@ -144,6 +144,29 @@ def dead_keys(routes: Routes) -> Iterator[Finding]:
 def dead(code: str, key: str, what: str, hint: str) -> Finding:
     severity = "note" if code == "L301" else "warning"
     return Finding(code, severity, f"{what} `{key}`", hint, key=key)  # type: ignore[arg-type] # one of the two
+
+
+def strange_subgraphs(routes: Routes) -> Iterator[Finding]:
+    """L304: a graph as a node that has no key in common with the one around it."""
+    plan = routes.plan
+    for spec in routes.visible:
+        graph = None if spec.action is None else spec.action.graph
+        inner = getattr(graph, "plan_of_graph", None)
+        if inner is None or inner.inlets is not None or inner.root or plan.root:
+            continue
+        shown = inner.output_keys
+        own = inner.input_keys | set([shown] if isinstance(shown, str) else shown)
+        leaves = routes.nodes[spec.name].leaves  # by a command for the one around it
+        if own & plan.key_set or leaves or is_sent_to(routes, spec.name):
+            continue
+        yield Finding(
+            "L304",
+            "warning",
+            f"the graph in node `{spec.name}` shares no key with the one around it: it "
+            f"has {names(sorted(own))}, and that has {names(plan.keys)}",
+            "call it in a function that translates, or give a key one name in both",
+            node=spec.name,
+        )
 
 
 def all_reads(routes: Routes) -> list[tuple[str, frozenset[str]]]:
