@@ -415,3 +415,51 @@ def test_a_resumed_branch_from_the_past(lib: Api) -> object:
     seen = [app.invoke(None, asked.config), open_in(app)]
     seen += [app.invoke(lib.Command(resume="second"), thread()), open_in(app)]
     return seen, len(list(app.get_state_history(thread())))
+
+
+def of_number(lib: Api, *questions: str):
+    def node(state):
+        return {"log": [lib.interrupt(q, response_schema=int) for q in questions]}
+
+    return node
+
+
+@on_both
+def test_a_refused_answer_leaves_its_question_open(lib: Api) -> object:
+    inner = chained(lib, ("deep", of_number(lib, "deep?")))
+    parts = (("plain", of_number(lib, "a?", "b?")), ("nested", inner))
+    seen = []
+    for name, node in parts:
+        app = chained(lib, (name, node), checkpointer=lib.InMemorySaver())
+        app.invoke({"log": []}, thread())
+        for answer in ("x", "y", 1, "z", 2):
+            if app.get_state(thread()).next:
+                told = tried(
+                    lambda a=app, b=answer: a.invoke(lib.Command(resume=b), thread())
+                )
+                seen += [type(told).__name__, open_in(app)]
+        seen.append(app.get_state(thread()).values)
+    return seen
+
+
+@on_drop_in
+def test_a_question_is_shown_until_its_task_has_finished(lib: Api) -> object:
+    def fails(state):
+        raise ValueError(lib.interrupt("a?"))
+
+    app = chained(lib, ("fails", fails), checkpointer=lib.InMemorySaver())
+    app.invoke({"log": []}, thread())
+    seen = []
+    for given in (lib.Command(resume="x"), lib.Command(resume="y"), None):
+        seen += [tried(lambda g=given: app.invoke(g, thread())), open_in(app)]
+    return seen
+
+
+@on_drop_in
+def test_a_refused_answer_is_given_again_until_another_comes(lib: Api) -> object:
+    app = chained(lib, ("ask", of_number(lib, "a?")), checkpointer=lib.InMemorySaver())
+    app.invoke({"log": []}, thread())
+    seen = []
+    for given in (lib.Command(resume="x"), None, lib.Command(resume=1)):
+        seen.append(tried(lambda g=given: app.invoke(g, thread())))
+    return [one if isinstance(one, dict) else type(one).__name__ for one in seen]

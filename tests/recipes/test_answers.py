@@ -299,6 +299,52 @@ def test_an_old_checkpoint_is_answered_anew_by_id(colour: Colour) -> None:
         assert [("?", answer), "end"] == result["log"]
 
 
+# -- an answer that is refused --------------------------------------------------
+
+
+def asks_for_number(key: str | None) -> Any:
+    def node(state: Any) -> Any:
+        return {"log": [interrupt("?", key=key, response_schema=int)]}
+
+    return node
+
+
+def nested(node: Any) -> Any:
+    return chain(inner=node).compile()
+
+
+@pytest.mark.parametrize("key", [None, "age"])
+@pytest.mark.parametrize("depth", [0, 1])
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+def test_a_refused_answer_is_forgotten_and_its_question_open(
+    colour: Colour, key: str | None, depth: int, durability: Any
+) -> None:
+    """Going on without another answer asks again."""
+    node = nested(asks_for_number(key)) if depth else asks_for_number(key)
+    app = chain(ask=node).compile(InMemorySaver())
+    asked = questions(colour.invoke(app, {"log": []}))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="valid integer"):
+            colour.invoke(app, Command(resume="old"), durability=durability)
+        assert asked == {i.value: i.id for i in colour.state(app).interrupts}
+    assert asked == questions(colour.invoke(app, None))
+    assert [7] == colour.invoke(app, Command(resume=7))["log"]
+    assert () == colour.state(app).interrupts
+
+
+def test_an_answer_that_was_used_closes_its_question(colour: Colour) -> None:
+    def fails(state: Any) -> Any:
+        raise OSError(interrupt("?"))
+
+    app = chain(ask=fails).compile(InMemorySaver())
+    colour.invoke(app, {"log": []})
+    with pytest.raises(OSError, match="yes"):
+        colour.invoke(app, Command(resume="yes"))
+    assert () == colour.state(app).interrupts
+    with pytest.raises(OSError, match="yes"):
+        colour.invoke(app, None)
+
+
 # -- row 11: a jump while paused ----------------------------------------------
 
 

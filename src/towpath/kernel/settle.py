@@ -26,6 +26,7 @@ from towpath.errors import (
     ParentCommand,
     SerializationError,
     StepTimeoutError,
+    refused_answer,
 )
 from towpath.kernel.children import Nursery, drop, keep, restore_child
 from towpath.kernel.commands import (
@@ -334,6 +335,7 @@ class Round:
         handler = task.spec.error_handler
         if self.session.saver is not None:
             yield from self.session.record_failed(task)
+            yield from self.session.forget(refused_answer(error))
         self.session.tell_result(task)
         if isinstance(task, Child):
             yield from self.settled(task)
