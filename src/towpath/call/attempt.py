@@ -291,11 +291,7 @@ def is_runnable(output: Any) -> bool:
 
 def fail(context: TaskContext, error: BaseException) -> None:
     """Keep an error as the task's outcome, and say on it where it came from."""
-    task = context.task
-    task.error = error
-    task.writes = []
-    task.failed_at = monotonic()
-    task.jitter = random()  # noqa: S311 - spreads retries, guards nothing
+    give_up(context.task, error)
     if not isinstance(error, GraphBubbleUp):
         # Users' exceptions may refuse notes; that must not hide them.
         with suppress(Exception):
@@ -437,7 +433,8 @@ async def direct_attempt(
         writes.extend(spec.edges)
         task.writes = writes
     except BaseException as error:
-        caught(task, context, cancelled_by_node(task, error))
+        is_own = ctx is None and not is_ending(scope)
+        caught(task, context, cancelled_by_node(task, error, own=is_own))
     if context.question is not None or context.refused is not None:
         swallowed(task, context)
     return task
@@ -449,15 +446,41 @@ def path_in_loop(branch: BranchSpec, context: TaskContext) -> Any:
     return filled(branch.path, path, context) if branch.path.inject else path
 
 
-def cancelled_by_node(task: Task, error: BaseException) -> BaseException:
-    """Tell a node that cancelled itself from a run that is being cancelled."""
+def cancelled_by_node(
+    task: Task, error: BaseException, *, own: bool = False
+) -> BaseException:
+    """Tell a node that cancelled itself from a run that is being cancelled.
+
+    `own`: in an asyncio task of its own, which nobody but the driver cancels.
+    """
     if isinstance(error, asyncio.CancelledError):
         running = asyncio.current_task()
-        if running is not None and not running.cancelling() and not task.abandoned:
-            own = NodeCancelledError(task.name)
-            own.__cause__ = error
-            return own
+        if running is None or task.abandoned or task.stopped:
+            return error
+        if own or not running.cancelling():
+            return by_itself(task, error)
     return error
+
+
+def give_up(task: Task, error: BaseException) -> None:
+    """Let an error be a task's outcome."""
+    task.error = error
+    task.writes = []
+    task.failed_at = monotonic()
+    task.jitter = random()  # noqa: S311 - spreads retries, guards nothing
+
+
+def is_ending(scope: RunScope) -> bool:
+    """Whether whoever drives the run is being cancelled."""
+    own = None if scope.driver is None else scope.driver.own
+    return own is None or bool(own.cancelling())
+
+
+def by_itself(task: Task, error: BaseException) -> NodeCancelledError:
+    """What is raised for a node that cancelled itself, or was cancelled by its own."""
+    own = NodeCancelledError(task.name)
+    own.__cause__ = error
+    return own
 
 
 async def awaiting(call: Call | Next, ctx: Context, hop: Hop) -> Any:
@@ -491,6 +514,38 @@ def inside(ctx: Context | None, call: Any, arg: Any) -> Awaitable[Any]:
     return call(arg) if ctx is None else in_context(ctx, ctx.run(call, arg))
 
 
+def cancellations() -> int:
+    """How often the asyncio task that runs here is being cancelled."""
+    try:
+        running = asyncio.current_task()
+    except RuntimeError:  # no loop runs here: it is simulated
+        return 0
+    return 0 if running is None else running.cancelling()
+
+
+def take_back_cancellation() -> None:
+    """Forget one cancellation of the asyncio task that runs here; it has arrived."""
+    running = asyncio.current_task()
+    assert running is not None
+    running.uncancel()
+
+
+async def absorb_cancellation(task: Task) -> None:
+    """Let a node that cancelled its asyncio task at its very end have cancelled itself.
+
+    What is awaited in place runs in a task that may be anybody's.
+    """
+    before = cancellations()
+    try:
+        await asyncio.sleep(0)  # what has not arrived yet does so here
+    except asyncio.CancelledError as error:
+        if cancellations() > before:
+            raise
+        take_back_cancellation()
+        if task.error is None and not task.halted:
+            give_up(task, by_itself(task, error))
+
+
 @types.coroutine
 def in_context(ctx: Context, awaitable: Any) -> Generator[Any, Any, Any]:
     """Await something with every step of it run in `ctx`.
@@ -503,9 +558,14 @@ def in_context(ctx: Context, awaitable: Any) -> Generator[Any, Any, Any]:
     try:
         waited = ctx.run(send, None)
         while True:
+            # Whoever cancels from outside does it while this waits; what there is
+            # before comes from the code that has just run, and is for it alone.
+            own = cancellations()
             try:
                 value = yield waited
             except BaseException as error:
+                if own and cancellations() == own:
+                    take_back_cancellation()
                 waited = ctx.run(steps.throw, error)
             else:
                 waited = ctx.run(send, value)

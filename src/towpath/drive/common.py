@@ -90,6 +90,7 @@ def cancel(tasks: Sequence[Task], running: dict[Task, AsyncTask[None]]) -> list[
         if isinstance(code, Coroutine) and getcoroutinestate(code) == CORO_CREATED:
             del running[task]
             unbegun.append(task)
+        task.stopped = True
         job.cancel()
     return unbegun
 

@@ -18,6 +18,7 @@ from time import monotonic
 from typing import Any, Final
 
 from towpath.call.attempt import (
+    absorb_cancellation,
     direct_attempt,
     entered,
     is_direct,
@@ -221,12 +222,15 @@ class LoopDriver:
             return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and not self.pumping and runs_here(self.scope, tasks[0]):
             task = self.in_place = tasks[0]
-            self.own = asyncio.current_task()  # a stream may be read by several
+            self.own = own = asyncio.current_task()  # a stream may have several
             await self.here(task)
             self.in_place = None
+            if own.cancelling():  # type: ignore[union-attr]  # one runs
+                await absorb_cancellation(task)
             if self.pump is None:
                 return (task,)
             return await self.joined(task)
+        self.own = self.own if self.pumping else asyncio.current_task()
         if type(tasks[0]) is Task:
             self.deadlines.begin_step()
         width = self.scope.config.get("max_concurrency")
@@ -425,6 +429,7 @@ class LoopDriver:
         """Nobody awaits this child any more."""
         job = self.running.get(child)
         if job is not None and child not in self.hopping:
+            child.stopped = True
             job.cancel()
 
     async def go_on(self) -> None:
