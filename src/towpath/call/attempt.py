@@ -52,9 +52,12 @@ PLAIN: Final = frozenset({dict, type(None), list, tuple, str, int, bool, Command
 
 
 class Call:
-    """One call into user code: which action, and with what."""
+    """One call into user code: which action, with what, and with whose variables.
 
-    __slots__ = ("acall", "args", "brief", "call", "kwargs", "name")
+    `variables` are the contextvars it is made with, if not those of the attempt.
+    """
+
+    __slots__ = ("acall", "args", "brief", "call", "kwargs", "name", "variables")
 
     def __init__(
         self, action: Action, arg: Any, context: TaskContext, *, brief: bool = False
@@ -65,6 +68,7 @@ class Call:
         self.acall = action.acall
         self.args = (arg,)
         self.kwargs: dict[str, Any] = {}
+        self.variables: Context | None = None
         if action.inject:
             self.kwargs = {n: context.injected(what) for n, what in action.inject}
 
@@ -94,16 +98,18 @@ def attempt(scope: RunScope, task: Task, context: TaskContext) -> Attempt:
             context.output = writes = yield from drain(scope, task, output)
         else:
             writes = node_writes(scope, task, context, output)
+        task.writes = writes  # a branch that asks a question leaves it so
         own = tuple(writes)
         for index, branch in enumerate(spec.branches):
             view = branch_view(scope, task, own, branch.view)
             call = Call(branch.path, view, context, brief=branch.brief)
+            if context.apart is not None:
+                call.variables = context.apart.copy()
             if scope.trace is not None:
                 call = scope.trace.branch(call, task, context, index)
             answer = yield call
             writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
-        task.writes = writes
     except BaseException as error:
         caught(task, context, error)
     if context.question is not None or context.refused is not None:
@@ -123,6 +129,7 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
         output = task.input
+        apart = ctx.copy() if spec.branches else ctx
         if spec.action is not None:
             try:
                 call = spec.call
@@ -135,7 +142,7 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
                 refuse_async(output, task.name)
                 if is_runnable(output):
                     output = ctx.run(output.invoke, task.input)
-        writes = node_writes(scope, task, context, output)
+        task.writes = writes = node_writes(scope, task, context, output)
         if spec.branches:
             own = tuple(writes)
             for branch in spec.branches:
@@ -143,10 +150,9 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
                 path: Any = branch.path.call
                 if branch.path.inject:
                     path = filled(branch.path, path, context)
-                answer = ctx.run(path, view)
+                answer = apart.copy().run(path, view)
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
-        task.writes = writes
     except BaseException as error:
         caught(task, context, error)
     if context.question is not None or context.refused is not None:
@@ -314,6 +320,7 @@ def run_blocking(scope: RunScope, task: Task) -> Task:
     ctx = entered(scope, context)
     if scope.trace is not None:
         scope.trace.enter(task, context, ctx)
+    context.set_apart(ctx)
     steps = attempt(scope, task, context)
     try:
         call = next(steps)
@@ -336,6 +343,8 @@ def blocking(call: Call | Next, ctx: Context) -> Any:
     if isinstance(call, Call):
         if call.call is None:
             raise wrong_colour(call.name)
+        if call.variables is not None:
+            ctx = call.variables
         value = ctx.run(call.call, *call.args, **call.kwargs)
         if type(value) not in PLAIN:
             refuse_async(value, call.name)
@@ -372,6 +381,7 @@ async def run_async(scope: RunScope, task: Task, hop: Hop) -> Task:
     ctx = entered(scope, context)
     if scope.trace is not None:
         await scope.trace.aenter(task, context, ctx)
+    context.set_apart(ctx)
     steps = attempt(scope, task, context)
     try:
         call = next(steps)
@@ -417,21 +427,21 @@ async def direct_attempt(
         except ParentCommand as error:
             output = for_here(scope, error)
         if type(output) not in PLAIN and is_runnable(output):
-            apart = copy_context() if ctx is None else ctx.copy()
-            output = await inside(apart, output.ainvoke, task.input)
-        writes = node_writes(scope, task, context, output)
+            inner = copy_context() if ctx is None else ctx.copy()
+            output = await in_context(inner, inner.run(output.ainvoke, task.input))
+        task.writes = writes = node_writes(scope, task, context, output)
         if spec.branches:
             own = tuple(writes)
             for branch in spec.branches:
                 view = branch_view(scope, task, own, branch.view)
                 path = path_in_loop(branch, context)
-                if branch.brief:
+                if branch.brief:  # which looks at no contextvars
                     answer = path(view) if ctx is None else ctx.run(path, view)
                 else:
-                    answer = await inside(ctx, path, view)
+                    apart = entered(scope, context)
+                    answer = await in_context(apart, apart.run(path, view))
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
-        task.writes = writes
     except BaseException as error:
         is_own = ctx is None and not is_ending(scope)
         caught(task, context, cancelled_by_node(task, error, own=is_own))
@@ -489,6 +499,8 @@ async def awaiting(call: Call | Next, ctx: Context, hop: Hop) -> Any:
         if hasattr(call.items, "__anext__"):
             return await in_context(ctx, next_async(call.items))
         return await hop(lambda: ctx.run(next_item, call.items))
+    if call.variables is not None:
+        ctx = call.variables
     if call.acall is not None:
         value = ctx.run(call.acall, *call.args, **call.kwargs)
     elif call.brief:
@@ -507,11 +519,6 @@ async def next_async(items: Any) -> Any:
         return await items.__anext__()
     except StopAsyncIteration:
         return EXHAUSTED
-
-
-def inside(ctx: Context | None, call: Any, arg: Any) -> Awaitable[Any]:
-    """Call an async function in `ctx`, or here if that is the context already."""
-    return call(arg) if ctx is None else in_context(ctx, ctx.run(call, arg))
 
 
 def cancellations() -> int:

@@ -137,6 +137,8 @@ class TaskContext:
     """Whatever a tracing bridge keeps for the attempt."""
     output: Any = None
     """What the node returned, for traces."""
+    apart: Context | None = None
+    """The contextvars as they were before the node ran: its branches see those."""
     pushed: list[tuple[str, Any]] | None = None
     """What the node wrote before it returned."""
     _config: RunnableConfig | None = None
@@ -150,6 +152,11 @@ class TaskContext:
         task.attempt += 1
         if task.asked:
             task.asked = 0
+
+    def set_apart(self, variables: Context) -> None:
+        """Keep the contextvars for the branches, if there are any."""
+        if self.task.spec.branches:
+            self.apart = variables.copy()
 
     def ask(self, value: Any, response_schema: Any, key: str | None = None) -> Any:
         """Return the answer to a question, the next or that of the key, or park."""
