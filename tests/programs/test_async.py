@@ -1,6 +1,7 @@
 """The same under asyncio."""
 
 import asyncio
+import gc
 import operator
 from typing import Annotated
 
@@ -318,3 +319,58 @@ def test_a_loop_that_ends_cancels_the_runs_that_are_left_in_it(lib: Api) -> obje
         for nodes in ([waits], [waits, waits], [held_up(lib, waits, waits)])
     ]
     return [run.cancelled() for run in runs], complaints
+
+
+@on_both
+def test_only_failures_of_tasks_that_nobody_awaits_are_complained_of(
+    lib: Api,
+) -> object:
+    """Of what is given up with its run, there is nothing to say."""
+    started = 0
+
+    @lib.task
+    async def waits():
+        nonlocal started
+        started += 1
+        await asyncio.sleep(60)
+
+    @lib.task
+    async def fails():
+        raise ValueError("unseen")
+
+    async def forgets(_):
+        waits()
+        waits()
+        return "done"
+
+    async def goes_on(_):
+        waits()
+        kept = waits()
+        await kept
+
+    async def looks_away(_):
+        fails()
+        await asyncio.sleep(0.01)
+
+    async def main(flow, cancels):
+        complaints: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, told: complaints.append(told["message"])
+        )
+        run = asyncio.ensure_future(flow.ainvoke(1, thread()))
+        while cancels and started < 2:
+            await asyncio.sleep(0)
+        if cancels:
+            run.cancel()
+        told = await outcome(run)
+        gc.collect()
+        await asyncio.sleep(0)
+        return told[0], complaints
+
+    seen = []
+    for function, cancels in ((forgets, True), (goes_on, True), (looks_away, False)):
+        for saver in (None, lib.InMemorySaver()):
+            started = 0
+            flow = lib.entrypoint(checkpointer=saver)(function)
+            seen.append(asyncio.run(main(flow, cancels)))
+    return seen

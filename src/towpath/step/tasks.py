@@ -71,7 +71,7 @@ class Task:
     cached = False
     abandoned = False
     stopped = False
-    """Whether it was cancelled by whoever runs it."""
+    """Whether it was cancelled, or never begun, because nobody wants it any more."""
     bereft = False
     """Whether something it called was given up, because the run ends."""
     calls = 0
