@@ -262,12 +262,12 @@ class Round:
         """Do something; if a saver, a cache or a policy fails, the run is over.
 
         A value that no saver takes is the fault of what wrote it: what finishes
-        beside that is recorded. A parent is not, which was told that its child failed.
+        beside that is recorded. A parent is not that was told its child had failed.
         """
         try:
             yield from part
         except Exception as error:
-            if self.nursery is not None or not isinstance(error, SerializationError):
+            if not isinstance(error, SerializationError):
                 self.session.broken = True
             yield from self.close(error)
             yield from self.fail_strays(error)
@@ -504,6 +504,8 @@ class Round:
         if self.nursery is not None:
             for child in self.nursery.strays(self.running):
                 child.error = error
+                for call in (child, *child.twins):
+                    call.parent.bereft = True
                 yield from self.settled(child)
 
     def desert(self) -> None:
