@@ -26,6 +26,7 @@ CHECKS: Final[tuple[Callable[[Routes], Iterator[Finding]], ...]] = (
     keys.parallel_writers,
     keys.fan_out_writers,
     keys.undeclared_keys,
+    keys.lost_assignments,
     keys.dead_keys,
     keys.strange_subgraphs,
 )

@@ -25,6 +25,7 @@ RULES: Final = {
         Rule("L201", "ParallelWriters"),
         Rule("L202", "FanOutWriters"),
         Rule("L203", "UndeclaredKey"),
+        Rule("L204", "AssignedNotReturned"),
         Rule("L301", "DeadKey"),
         Rule("L302", "KeyNeverRead"),
         Rule("L303", "KeyNeverWritten"),
