@@ -15,7 +15,11 @@ import pytest
 from typing_extensions import TypedDict
 
 from towpath import Command, InMemorySaver, Send, SqliteSaver, interrupt
-from towpath.errors import NothingToResumeError, UnknownInterruptError
+from towpath.errors import (
+    InvalidUpdateError,
+    NothingToResumeError,
+    UnknownInterruptError,
+)
 from towpath.semantics import LANGGRAPH, NATIVE
 
 from .kit import THREAD, Colour, Log, chain, logs, questions, wire
@@ -343,6 +347,22 @@ def test_an_answer_that_was_used_closes_its_question(colour: Colour) -> None:
     assert () == colour.state(app).interrupts
     with pytest.raises(OSError, match="yes"):
         colour.invoke(app, None)
+
+
+def test_what_a_branch_asks_about_is_shown_only_where_it_fits(colour: Colour) -> None:
+    """Its node has written a key beside another: that is said when both are through."""
+
+    def note(name: str) -> Any:
+        return lambda state: {"note": name}
+
+    builder = wire(a=note("a"), b=note("b"), c=logs("c"))
+    builder.add_conditional_edges("a", lambda state: interrupt("?"), ["c"])
+    app = builder.compile(InMemorySaver())
+    stopped = colour.invoke(app, {"log": []})
+    assert ["?"] == [question.value for question in stopped["__interrupt__"]]
+    assert ("b", ["c"]) == (stopped["note"], stopped["log"])
+    with pytest.raises(InvalidUpdateError, match="note"):
+        colour.invoke(app, Command(resume="c"))
 
 
 # -- row 11: a jump while paused ----------------------------------------------

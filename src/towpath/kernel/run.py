@@ -18,7 +18,6 @@ from towpath.constants import ERROR, INTERRUPT, MISSING, RESUME
 from towpath.errors import (
     GraphDrained,
     GraphRecursionError,
-    InvalidUpdateError,
     StalledJoinError,
 )
 from towpath.kernel.children import waits
@@ -251,7 +250,7 @@ def values_at_stop(session: Session) -> Mapping[str, Any]:
     """
     asking = [task for task in session.tasks if task.halted and task.writes]
     done = [task for task in session.tasks if task.done]
-    with suppress(InvalidUpdateError):
+    with suppress(Exception):  # reducers may raise anything
         if asking:
             return with_writes(session, [*done, *asking])
     return with_writes(session, done)
