@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 import pytest
 
 from towpath import START, Runtime, StateGraph, entrypoint, get_runtime, task
+from towpath.store.base import BaseStore
 
 
 @dataclass
@@ -120,3 +121,26 @@ def test_a_context_that_fits_is_used_and_one_that_does_not_names_its_schema():
     with pytest.raises(TypeError) as caught:
         graph.invoke({}, context={"usr": "ada"})
     assert "context_schema=Who" in notes(caught.value)
+
+
+def test_a_store_that_is_missed_is_named(colour):
+    def by_runtime(state: State, runtime: Runtime) -> State:
+        return {"said": str(runtime.store.get(("a",), "b"))}
+
+    def by_argument(state: State, *, store: BaseStore) -> State:
+        store.put(("a",), "b", {})
+        return {}
+
+    for node in (by_runtime, by_argument):
+        with pytest.raises(AttributeError) as caught:
+            colour.invoke(graph_of(node, None), {})
+        assert "compiled without" in notes(caught.value)
+
+
+def test_a_store_that_is_not_asked_for_is_not_blamed(colour):
+    def node(state: State, runtime: Runtime) -> State:
+        return {"said": state.get("said").upper()}
+
+    with pytest.raises(AttributeError) as caught:
+        colour.invoke(graph_of(node, None), {})
+    assert "store" not in notes(caught.value)

@@ -14,6 +14,7 @@ from towpath.call.scope import TaskContext
 from towpath.constants import PULL, PUSH
 from towpath.errors import names
 from towpath.step.tasks import Task
+from towpath.store.base import BaseStore
 
 UNFINISHED: Final = (
     "In async code a task's future is awaited; result() only takes what is there: "
@@ -41,6 +42,8 @@ def reasons(context: TaskContext, error: BaseException) -> Iterator[str]:
         yield UNFINISHED
     if lacks_context(context, error):
         yield no_context(context)
+    if lacks_store(context, error):
+        yield no_store(context)
     if lacking := lacking_keys(context, error):
         yield from no_value(context, lacking)
 
@@ -121,6 +124,26 @@ def no_context(context: TaskContext) -> str:
         f"`runtime.context` is None in node '{context.task.name}': graph "
         f"'{plan.name}' declares context_schema={schema}, but this run was given "
         "no context. Pass it: graph.invoke(input, context=...)"
+    )
+
+
+def lacks_store(context: TaskContext, error: BaseException) -> bool:
+    """Whether a node seems to have asked a store that the graph does not have."""
+    if not isinstance(error, AttributeError) or error.obj is not None:
+        return False
+    action = context.task.spec.action
+    taken = action is not None and any(what == "store" for _, what in action.inject)
+    if context.scope.store is not None or not (taken or context.has_runtime):
+        return False
+    return callable(getattr(BaseStore, str(error.name), None))
+
+
+def no_store(context: TaskContext) -> str:
+    """Who lacks a store, and how it is given."""
+    return (
+        f"node '{context.task.name}' has no store, because graph "
+        f"'{context.scope.plan.name}' was compiled without one. Give it one: "
+        "builder.compile(store=InMemoryStore())"
     )
 
 
