@@ -193,8 +193,10 @@ def fill_in_loop(future: asyncio.Future[Any], child: Child) -> None:
         settle_value(future, child.value)
         return
     settle_error(future, error)
-    if isinstance(error, GraphInterrupt) and not future.cancelled():
-        future.exception()  # it is asked for by the parent, whoever looks at it
+    # A question is asked by the parent, and what was given up is no news to whoever
+    # gave up the run: asyncio must not complain that nobody looked.
+    if (isinstance(error, GraphInterrupt) or child.stopped) and not future.cancelled():
+        future.exception()
 
 
 def failure(child: Child) -> BaseException | None:

@@ -18,13 +18,14 @@ from time import monotonic
 from typing import Any, Final
 
 from towpath.call.attempt import (
+    absorb_cancellation,
     direct_attempt,
     entered,
     is_direct,
     run_async,
     run_blocking,
 )
-from towpath.call.children import refuse, settle_error, settle_value
+from towpath.call.children import refuse
 from towpath.call.scope import RunScope, TaskContext
 from towpath.call.threads import Lanes
 from towpath.drive.common import (
@@ -35,6 +36,7 @@ from towpath.drive.common import (
     conclusion,
     dated,
     fork_name,
+    given_up,
     is_inline,
     pause_before_claim,
     runs_here,
@@ -42,7 +44,7 @@ from towpath.drive.common import (
     staged,
     stamp,
 )
-from towpath.drive.queues import NONE, UNHEARD, Backlog, Inbox, bring, turn_away
+from towpath.drive.queues import NONE, UNHEARD, Backlog, Inbox, bring, serve, turn_away
 from towpath.drive.reading import afetch_all
 from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
@@ -221,12 +223,15 @@ class LoopDriver:
             return (Cancelled(self.cancelled, tasks),)
         if len(tasks) == 1 and not self.pumping and runs_here(self.scope, tasks[0]):
             task = self.in_place = tasks[0]
-            self.own = asyncio.current_task()  # a stream may be read by several
+            self.own = own = asyncio.current_task()  # a stream may have several
             await self.here(task)
             self.in_place = None
+            if own.cancelling():  # type: ignore[union-attr]  # one runs
+                await absorb_cancellation(task)
             if self.pump is None:
                 return (task,)
             return await self.joined(task)
+        self.own = self.own if self.pumping else asyncio.current_task()
         if type(tasks[0]) is Task:
             self.deadlines.begin_step()
         width = self.scope.config.get("max_concurrency")
@@ -291,17 +296,7 @@ class LoopDriver:
             self.lanes = Lanes(self.scope.config.get("max_concurrency"))
             self.hopping = set()
         future: asyncio.Future[Any] = self.loop.create_future()
-
-        def work() -> None:
-            task.line = get_ident()
-            try:
-                value = job()
-            except BaseException as error:
-                self.from_thread(settle_error, future, error)
-            else:
-                self.from_thread(settle_value, future, value)
-
-        self.lanes.submit(((future, work),))
+        self.lanes.submit(((future, partial(serve, self, future, task, job)),))
         self.hopping |= {task}
         try:
             return await future
@@ -324,11 +319,7 @@ class LoopDriver:
         spared = set() if hurry else self.hopping
         stopped = [t for t in command.tasks if t.abandoned or t not in spared]
         over = cancel(stopped, self.running)
-        for task in command.tasks if hurry else ():
-            if isinstance(task, Child) and task.inline and task not in self.running:
-                task.abandoned = True  # the thread of its caller is at it
-                over.append(task)
-        return over
+        return [*over, *given_up(command.tasks, self.running)] if hurry else over
 
     def collect(self) -> None:
         """Sort what is in the inbox."""
@@ -588,8 +579,6 @@ class LoopDriver:
 
 
 # As in the blocking driver, a table of functions: bound methods would be a cycle.
-
-
 ORDERS: Final[dict[type, Callable[[LoopDriver, Any], Awaitable[Any]]]] = {
     Launch: LoopDriver.launch,
     Wait: LoopDriver.wait,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from threading import get_ident
 from typing import Any, Final, Protocol, TypeVar
 
-from towpath.call.children import refuse
+from towpath.call.children import refuse, settle_error, settle_value
 from towpath.drive.common import BACKLOG, bundled
 from towpath.kernel.commands import Called
 from towpath.kernel.request import Chunk
@@ -156,6 +157,21 @@ class Host(Protocol):
 
     def hand_back(self, task: Task) -> None:
         """Take a task that has run."""
+
+
+def serve(
+    driver: Host, future: asyncio.Future[Any], task: Task, job: Callable[[], Any]
+) -> None:
+    """Make a call of a task's, in a thread, and settle a future of the loop."""
+    task.line = get_ident()
+    outcome: Any
+    settle: Callable[..., None]
+    try:
+        outcome, settle = job(), settle_value
+    except BaseException as error:
+        outcome, settle = error, settle_error
+    with suppress(RuntimeError):  # the loop is closed
+        driver.loop.call_soon_threadsafe(settle, future, outcome)
 
 
 def bring(driver: Host, item: Called | Task) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from towpath.checkpoint.base.saver import Added, Exact
-from towpath.constants import CARRIED, ERROR, INTERRUPT, MISSING, RESUME
+from towpath.constants import CARRIED, ERROR, INTERRUPT, MISSING, NULL_TASK_ID, RESUME
 from towpath.errors import SerializationError
 from towpath.kernel.commands import (
     Finish,
@@ -189,6 +189,15 @@ class Session:
         if task.answers:
             writes.append((RESUME, list(task.answers)))
         yield from self.record(task.id, path_key(task.path), writes)
+
+    def forget(self, question: str | None) -> Program[None]:
+        """Let a question be open again whose answer was refused."""
+        answers = dict(self.req.answers)
+        closes = self.plan.semantics.answered_questions == "closed"
+        if question in answers and closes and not self.req.nested:
+            del answers[question]
+            self.req.answers = answers
+            yield from self.record(NULL_TASK_ID, "", [(RESUME, answers)])
 
     def release_late(self) -> Program[None]:
         """Record by themselves the writes that no commit will carry."""

@@ -26,6 +26,7 @@ from towpath.errors import (
     ParentCommand,
     SerializationError,
     StepTimeoutError,
+    refused_answer,
 )
 from towpath.kernel.children import Nursery, drop, keep, restore_child
 from towpath.kernel.commands import (
@@ -261,12 +262,12 @@ class Round:
         """Do something; if a saver, a cache or a policy fails, the run is over.
 
         A value that no saver takes is the fault of what wrote it: what finishes
-        beside that is recorded. A parent is not, which was told that its child failed.
+        beside that is recorded. A parent is not that was told its child had failed.
         """
         try:
             yield from part
         except Exception as error:
-            if self.nursery is not None or not isinstance(error, SerializationError):
+            if not isinstance(error, SerializationError):
                 self.session.broken = True
             yield from self.close(error)
             yield from self.fail_strays(error)
@@ -335,6 +336,7 @@ class Round:
         handler = task.spec.error_handler
         if self.session.saver is not None:
             yield from self.session.record_failed(task)
+            yield from self.session.forget(refused_answer(error))
         self.session.tell_result(task)
         if isinstance(task, Child):
             yield from self.settled(task)
@@ -504,6 +506,8 @@ class Round:
         if self.nursery is not None:
             for child in self.nursery.strays(self.running):
                 child.error = error
+                for call in (child, *child.twins):
+                    call.parent.bereft = True
                 yield from self.settled(child)
 
     def desert(self) -> None:

@@ -524,7 +524,11 @@ def context_of(graph: Graph, context: Any) -> Any:
     """The run's context, in the form of its schema where that is a class."""
     schema = graph.context_schema
     if isinstance(context, dict) and isinstance(schema, type) and makes(schema):
-        return schema(**context)
+        try:
+            return schema(**context)
+        except Exception as error:
+            error.add_note(f"`context` must fit context_schema={schema.__name__}")
+            raise
     return context
 
 

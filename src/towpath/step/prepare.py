@@ -33,10 +33,14 @@ def prepare(plan: Plan, state: State, place: Place, stop: int) -> list[Task]:
 
 
 def planned(plan: Plan, state: State, place: Place) -> list[Task]:
-    """The same tasks for those who only look: they are not given anything."""
+    """The same tasks for those who only look: they are not given anything.
+
+    Nodes of a stored step are shown as they were added, and run by name: so the peer.
+    """
     origin = Origin(state.id, place, state.step, state.carried)
     tasks = pushed(plan, state, origin) if TASKS in state.live else []
-    for spec in ready(plan, state):
+    stored = state.updated is None
+    for spec in ready_anew(plan, state) if stored else ready(plan, state):
         tasks.append(Task(spec, (PULL, spec.name), spec.triggers, origin))
     return tasks
 
@@ -45,7 +49,7 @@ def ready(plan: Plan, state: State) -> Sequence[NodeSpec]:
     """The nodes that a trigger makes due, by name."""
     updated, nodes = state.updated, plan.nodes
     if updated is None:
-        return ready_anew(plan, state)
+        return sorted(ready_anew(plan, state), key=attrgetter("name"))
     # A signal that was just written is on, and newer than its node has seen.
     found = [*map(plan.wakes.__getitem__, state.on)]
     if not plan.openers.isdisjoint(updated):

@@ -406,6 +406,7 @@ class SimulatedDriver:
         scope, task = self.scope, process.task
         context = TaskContext(scope, task)
         ctx = entered(scope, context)
+        context.set_apart(ctx)
         steps = attempt(scope, task, context)
         try:
             call = next(steps)
