@@ -238,11 +238,30 @@ async def test_a_node_that_cancels_itself_is_told_from_a_cancelled_run(
 ) -> object:
     seen = []
     for node in (*SELVES, at_its_end):
-        for app in (held_up(lib, node), held_up(lib, held_up(lib, node))):
+        alone = held_up(lib, node)
+        for app in (alone, held_up(lib, alone), held_up(lib, logs("beside"), node)):
             seen.append(await outcome(app.ainvoke({"log": []})))
-        if node is not at_its_end:
-            beside = held_up(lib, logs("beside"), node)
-            seen.append(await outcome(beside.ainvoke({"log": []})))
+    return seen
+
+
+@on_both
+async def test_a_node_that_cancels_its_caller_cancels_that(lib: Api) -> object:
+    """Although it may run in the asyncio task of the caller."""
+    seen = []
+    for nodes in ((), (logs("beside"),)):
+        caller: list = []
+
+        async def cancels(state: Log, caller=caller):
+            caller[0].cancel()
+            await asyncio.sleep(60)
+
+        app = held_up(lib, cancels, *nodes)
+        for graph in (app, held_up(lib, app)):
+            caller[:] = [asyncio.ensure_future(graph.ainvoke({"log": []}))]
+            try:
+                await caller[0]
+            except BaseException as error:
+                seen.append((type(error).__name__, caller[0].cancelled()))
     return seen
 
 

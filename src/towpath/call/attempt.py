@@ -304,6 +304,14 @@ def fail(context: TaskContext, error: BaseException) -> None:
             annotate(context, error)
 
 
+def give_up(task: Task, error: BaseException) -> None:
+    """Let an error be a task's outcome."""
+    task.error = error
+    task.writes = []
+    task.failed_at = monotonic()
+    task.jitter = random()  # noqa: S311 - spreads retries, guards nothing
+
+
 def entered(scope: RunScope, context: TaskContext) -> Context:
     """A context of this attempt's own, with the task set in it."""
     base = context.task.ctx or scope.base
@@ -389,11 +397,13 @@ async def run_async(scope: RunScope, task: Task, hop: Hop) -> Task:
             try:
                 value = await awaiting(call, ctx, hop)
             except BaseException as error:
-                call = steps.throw(cancelled_by_node(task, error))
+                call = steps.throw(cancelled_by_node(scope, task, error))
             else:
                 call = steps.send(value)
     except StopIteration:
         pass
+    if task.spec.apart:
+        await absorb_cancellation(task)
     if scope.trace is not None:
         await scope.trace.aleave(task, context)
     return task
@@ -443,8 +453,7 @@ async def direct_attempt(
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
     except BaseException as error:
-        is_own = ctx is None and not is_ending(scope)
-        caught(task, context, cancelled_by_node(task, error, own=is_own))
+        caught(task, context, cancelled_by_node(scope, task, error))
     if context.question is not None or context.refused is not None:
         swallowed(task, context)
     return task
@@ -457,33 +466,25 @@ def path_in_loop(branch: BranchSpec, context: TaskContext) -> Any:
 
 
 def cancelled_by_node(
-    task: Task, error: BaseException, *, own: bool = False
+    scope: RunScope, task: Task, error: BaseException
 ) -> BaseException:
     """Tell a node that cancelled itself from a run that is being cancelled.
 
-    `own`: in an asyncio task of its own, which nobody but the driver cancels.
+    Nobody but the driver cancels the asyncio task that a node has of its own.
     """
     if isinstance(error, asyncio.CancelledError):
         running = asyncio.current_task()
         if running is None or task.abandoned or task.stopped:
             return error
-        if own or not running.cancelling():
+        if not running.cancelling() or is_nodes_own(scope, running):
             return by_itself(task, error)
     return error
 
 
-def give_up(task: Task, error: BaseException) -> None:
-    """Let an error be a task's outcome."""
-    task.error = error
-    task.writes = []
-    task.failed_at = monotonic()
-    task.jitter = random()  # noqa: S311 - spreads retries, guards nothing
-
-
-def is_ending(scope: RunScope) -> bool:
-    """Whether whoever drives the run is being cancelled."""
+def is_nodes_own(scope: RunScope, running: asyncio.Task[Any]) -> bool:
+    """Whether this is a node's own asyncio task, in a run that is not cancelled."""
     own = None if scope.driver is None else scope.driver.own
-    return own is None or bool(own.cancelling())
+    return own is not None and own is not running and not own.cancelling()
 
 
 def by_itself(task: Task, error: BaseException) -> NodeCancelledError:
@@ -491,6 +492,15 @@ def by_itself(task: Task, error: BaseException) -> NodeCancelledError:
     own = NodeCancelledError(task.name)
     own.__cause__ = error
     return own
+
+
+async def absorb_cancellation(task: Task) -> None:
+    """Let a node that cancelled its asyncio task at its end have cancelled itself."""
+    try:
+        await asyncio.sleep(0)  # what has not arrived yet does so here
+    except asyncio.CancelledError as error:
+        if not task.stopped and task.error is None and not task.halted:
+            give_up(task, by_itself(task, error))
 
 
 async def awaiting(call: Call | Next, ctx: Context, hop: Hop) -> Any:
@@ -521,38 +531,6 @@ async def next_async(items: Any) -> Any:
         return EXHAUSTED
 
 
-def cancellations() -> int:
-    """How often the asyncio task that runs here is being cancelled."""
-    try:
-        running = asyncio.current_task()
-    except RuntimeError:  # no loop runs here: it is simulated
-        return 0
-    return 0 if running is None else running.cancelling()
-
-
-def take_back_cancellation() -> None:
-    """Forget one cancellation of the asyncio task that runs here; it has arrived."""
-    running = asyncio.current_task()
-    assert running is not None
-    running.uncancel()
-
-
-async def absorb_cancellation(task: Task) -> None:
-    """Let a node that cancelled its asyncio task at its very end have cancelled itself.
-
-    What is awaited in place runs in a task that may be anybody's.
-    """
-    before = cancellations()
-    try:
-        await asyncio.sleep(0)  # what has not arrived yet does so here
-    except asyncio.CancelledError as error:
-        if cancellations() > before:
-            raise
-        take_back_cancellation()
-        if task.error is None and not task.halted:
-            give_up(task, by_itself(task, error))
-
-
 @types.coroutine
 def in_context(ctx: Context, awaitable: Any) -> Generator[Any, Any, Any]:
     """Await something with every step of it run in `ctx`.
@@ -565,14 +543,9 @@ def in_context(ctx: Context, awaitable: Any) -> Generator[Any, Any, Any]:
     try:
         waited = ctx.run(send, None)
         while True:
-            # Whoever cancels from outside does it while this waits; what there is
-            # before comes from the code that has just run, and is for it alone.
-            own = cancellations()
             try:
                 value = yield waited
             except BaseException as error:
-                if own and cancellations() == own:
-                    take_back_cancellation()
                 waited = ctx.run(steps.throw, error)
             else:
                 waited = ctx.run(send, value)

@@ -18,7 +18,6 @@ from time import monotonic
 from typing import Any, Final
 
 from towpath.call.attempt import (
-    absorb_cancellation,
     direct_attempt,
     entered,
     is_direct,
@@ -221,18 +220,18 @@ class LoopDriver:
                 self.cancelled = NodeCancelledError(self.scope.plan.name)
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)
-        if len(tasks) == 1 and not self.pumping and runs_here(self.scope, tasks[0]):
-            task = self.in_place = tasks[0]
-            self.own = own = asyncio.current_task()  # a stream may have several
+        task = tasks[0]
+        lone = len(tasks) == 1 and not (self.pumping or task.spec.apart)
+        if lone and runs_here(self.scope, task):
+            self.in_place = task
+            self.own = asyncio.current_task()  # a stream may be read by several
             await self.here(task)
             self.in_place = None
-            if own.cancelling():  # type: ignore[union-attr]  # one runs
-                await absorb_cancellation(task)
             if self.pump is None:
                 return (task,)
             return await self.joined(task)
         self.own = self.own if self.pumping else asyncio.current_task()
-        if type(tasks[0]) is Task:
+        if type(task) is Task:
             self.deadlines.begin_step()
         width = self.scope.config.get("max_concurrency")
         if width and self.gate is None:

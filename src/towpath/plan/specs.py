@@ -113,6 +113,8 @@ class NodeSpec:
     # whether an async run can await them.
     simple: bool = False
     direct: bool = False
+    # Whether an async run gives it an asyncio task of its own, which it may cancel.
+    apart: bool = False
     # Whether it is known to call tasks, whose chunks come while it runs.
     calls: bool = False
     # How raw pregel nodes differ: their own read and write rules.
