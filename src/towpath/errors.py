@@ -341,6 +341,7 @@ class StalledJoinError(TowpathError):
 
 
 _INVALID_RESUME = "_towpath_invalid_resume"
+_REFUSED = "_towpath_refused"
 
 
 class UnknownCheckpointError(TowpathError, ValueError):
@@ -376,6 +377,17 @@ class MigrationError(TowpathError):
 def mark_invalid_resume(error: BaseException) -> None:
     """Note on an error that it refuses an answer given to `interrupt()`."""
     setattr(error, _INVALID_RESUME, True)
+
+
+def refuse_answer(error: BaseException, question: str) -> None:
+    """Note on an error which question it was that got an answer it refuses."""
+    if is_invalid_resume(error):
+        setattr(error, _REFUSED, question)
+
+
+def refused_answer(error: BaseException) -> str | None:
+    """The id of the question whose answer an error refuses, if it does."""
+    return getattr(error, _REFUSED, None)
 
 
 def is_invalid_resume(error: BaseException) -> bool:

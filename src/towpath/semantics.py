@@ -43,6 +43,11 @@ class Semantics:
     """An answer comes when no question is open, or for a thread that never
     ran. The peer does nothing, or starts a run."""
 
+    answered_questions: Literal["closed", "open"] = "closed"
+    """A question is closed by its answer, and open again when that is refused: the
+    answer is forgotten. For the peer it is open until its task has finished, and a
+    refused answer is given again until another comes."""
+
     on_busy: Literal["wait", "reject", "fork"] = "wait"
     """A second run comes to a thread while one is running. The peer lets both
     write, and loses one's result; no preset does that."""
@@ -144,6 +149,7 @@ LANGGRAPH: Final = Semantics(
     unknown_nodes="skip",
     stalled_joins="ignore",
     idle_resume="ignore",
+    answered_questions="open",
     defaults_start_reducers=False,
     validate_updates=False,
     isolate_state=False,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import threading
+from typing import Annotated, TypedDict
 
 import pytest
 
+from towpath import START, StateGraph
 from towpath.checkpoint.base import empty_checkpoint
 from towpath.checkpoint.memory import InMemorySaver, MemorySaver
 from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -45,6 +48,40 @@ def test_an_unchanged_value_is_kept_once():
         branch.put({"n": number})
     kept = {id(record.cells["big"]) for record in saver.storage["t"][""].values()}
     assert 1 == len(kept)
+
+
+def test_what_a_task_wrote_is_kept_once():
+    """What is pending on a checkpoint refers to what the next one has of it."""
+
+    class State(TypedDict):
+        text: str
+        notes: Annotated[list[str], operator.add]
+
+    builder = StateGraph(State)
+    builder.add_node("write", lambda state: {"text": "x" * 9000, "notes": ["y" * 9000]})
+    builder.add_edge(START, "write")
+    graph = builder.compile(checkpointer=(saver := InMemorySaver()))
+    graph.invoke({"notes": []}, at("t"))
+    [summary] = saver.threads()
+    assert 18_000 < summary.bytes < 20_000
+    [_, began, _] = saver.list(at("t"))
+    written = {channel: value for _, channel, value in began.pending_writes}
+    assert {"text": "x" * 9000, "notes": ["y" * 9000]} == written
+
+
+def test_pending_writes_go_with_their_thread_or_one_by_one():
+    saver = InMemorySaver()
+    configs = [Branch(Blocking(saver), at(name)).put({"a": 1}) for name in "tu"]
+    for config in configs:
+        saver.put_writes(config, [("x", 1), ("y", 2)], "task")
+    del saver.storage["t"]
+    [key] = saver.writes
+    assert [("task", 0), ("task", 1)] == [*saver.writes[key]]
+    assert "y" == saver.writes[key]["task", 1].channel
+    del saver.writes[key]
+    assert [] == saver.get_tuple(configs[1]).pending_writes
+    with pytest.raises(KeyError):
+        del saver.writes[key]
 
 
 def test_a_codec_of_ones_own_sees_every_value():

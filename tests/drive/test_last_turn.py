@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from contextlib import closing, suppress
 from queue import SimpleQueue
 from threading import Event
@@ -138,29 +137,3 @@ def test_a_cancellation_does_not_wait_for_threads(kind, beside, saver):
             assert {"n": 2} == await graph.ainvoke(None, config)
 
     asyncio.run(main())
-
-
-async def test_a_cancellation_leaves_nothing_that_asyncio_complains_of():
-    """Of several tasks that a node has begun it awaits one, and all are cancelled."""
-    told, begun = [], asyncio.Event()
-    asyncio.get_running_loop().set_exception_handler(lambda _, what: told.append(what))
-
-    @task
-    async def work(n: int) -> int:
-        begun.set()
-        await asyncio.Event().wait()
-        return n
-
-    @entrypoint()
-    async def flow(n: int) -> int:
-        first, *_ = [work(each) for each in range(n)]
-        return await first
-
-    run = asyncio.ensure_future(flow.ainvoke(3))
-    await begun.wait()
-    run.cancel()
-    await asyncio.wait([run])
-    assert run.cancelled()
-    del run  # it keeps the frames, and they the futures
-    gc.collect()
-    assert [] == told

@@ -300,6 +300,76 @@ async def test_a_run_ends_when_a_call_is_given_up_before_it_has_begun():
     assert isinstance(run.exception(), ValueError)
 
 
+@pytest.mark.parametrize("make", [InMemorySaver, Single])
+def test_so_is_what_ends_after_it_where_tasks_call_tasks(make):
+    calls: Counter[str] = Counter()
+    good, begun, failed = False, Event(), Event()
+
+    @task
+    def work(name: str) -> str:
+        calls[f"work of {name}"] += 1
+        return name
+
+    def calling(state: State) -> Any:
+        made = work("early").result()
+        begun.set()
+        failed.wait(5)
+        sleep(0.05)  # until it has been seen to
+        calls["calling"] += 1
+        return {"log": [made]}
+
+    def bad(state: State) -> Any:
+        begun.wait(5)
+        failed.set()
+        return {"log": ["good" if good else object()]}
+
+    def plain(state: State) -> Any:
+        failed.wait(5)
+        sleep(0.05)
+        calls["plain"] += 1
+        return {"log": ["plain"]}
+
+    nodes = {"bad": bad, "calling": calling, "plain": plain}
+    graph = apart(**nodes).compile(checkpointer=make())
+    with pytest.raises(SerializationError, match="log"):
+        graph.invoke({"log": []}, THREAD, durability="sync")
+    good = True
+    assert graph.invoke(None, THREAD)["log"] == ["good", "early", "plain"]
+    assert calls == {"work of early": 1, "calling": 1, "plain": 1}
+
+
+def test_who_was_told_that_a_call_could_not_be_stored_runs_again():
+    """Though it went on as if the call had failed; what is beside it does not."""
+    calls: Counter[str] = Counter()
+    good, told = False, Event()
+
+    @task
+    def work() -> Any:
+        return "made" if good else object()
+
+    def calling(state: State) -> Any:
+        try:
+            return {"log": [work().result()]}
+        except Exception:
+            return {"log": ["lost"]}
+        finally:
+            told.set()
+
+    def plain(state: State) -> Any:
+        told.wait(5)
+        sleep(0.05)
+        calls["plain"] += 1
+        return {"log": ["plain"]}
+
+    nodes = {"calling": calling, "plain": plain}
+    graph = apart(**nodes).compile(checkpointer=InMemorySaver())
+    with pytest.raises(SerializationError):
+        graph.invoke({"log": []}, THREAD, durability="sync")
+    good = True
+    assert graph.invoke(None, THREAD)["log"] == ["made", "plain"]
+    assert calls == {"plain": 1}
+
+
 async def test_a_task_that_is_tried_again_beside_others_is_folded_in_its_place():
     saver, calls = Noting(), Counter()
 

@@ -32,6 +32,10 @@ THREAD = {"configurable": {"thread_id": "1"}}
 AT_ONCE = RetryPolicy(initial_interval=0.0, jitter=False, retry_on=ValueError)
 
 
+async def async_identity(value: Any) -> Any:
+    return value
+
+
 class Calls(Counter[Any]):
     """How often what was called."""
 
@@ -557,6 +561,46 @@ def test_task_whose_caller_stops_waiting_is_cancelled() -> None:
 
     assert "done" == asyncio.run(flow.ainvoke(0))
     assert ["cancelled"] == ended
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_task_can_be_given_up_at_any_turn_of_the_loop(turns: int) -> None:
+    """One whose code was not entered yet is over as well: the run comes to its end."""
+    work = task(name="work")(async_identity)
+
+    @entrypoint()
+    async def flow(_: Any) -> str:
+        waiting = asyncio.ensure_future(work(1))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        return "done"
+
+    async def main() -> str:
+        async with asyncio.timeout(10):
+            done: str = await flow.ainvoke(0)
+            return done
+
+    assert "done" == asyncio.run(main())
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_run_can_be_cancelled_at_any_turn_of_the_loop(turns: int) -> None:
+    work = task(name="work")(async_identity)
+
+    @entrypoint()
+    async def flow(_: Any) -> Any:
+        return await asyncio.gather(work(1), work(2))
+
+    async def main() -> None:
+        async with asyncio.timeout(10):
+            running = asyncio.ensure_future(flow.ainvoke(0))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            running.cancel()
+            await asyncio.wait([running])
+
+    asyncio.run(main())
 
 
 def test_cancelled_run_records_what_had_finished() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -107,6 +108,145 @@ def test_a_declared_destination_is_reached():
 def test_a_node_that_a_subgraph_may_hand_over_to_is_reached():
     inner = graph((START, "leaf"), leaf=lambda s: Command(goto="b", graph="__parent__"))
     assert [] == faults(graph((START, "a"), a=inner.compile(), b=quiet))
+
+
+def assigns(state: State) -> None:
+    state["count"] = 1
+
+
+def adds_to(state: State) -> dict:
+    state["count"] += 1
+    return {"text": "x"}
+
+
+def appends(state: State) -> None:
+    state["notes"].append(1)
+
+
+def updates(state: State) -> None:
+    state.update({"count": 1})
+
+
+def updates_by_name(state: State) -> None:
+    state.update(count=1)
+
+
+async def assigns_later(state: State) -> None:
+    state["count"], _ = 1, 2
+
+
+@pytest.mark.parametrize(
+    ("node", "key"),
+    [
+        (assigns, "count"),
+        (adds_to, "count"),
+        (appends, "notes"),
+        (updates, "count"),
+        (updates_by_name, "count"),
+        (assigns_later, "count"),
+    ],
+)
+def test_a_key_that_is_assigned_and_not_returned_is_found(node, key):
+    builder = graph((START, "a"), ("a", "b"), a=node, b=quiet)
+    assert ("L204", "warning", "a", key) in faults(builder)
+
+
+def test_so_is_one_of_a_dataclass_and_one_of_a_branch():
+    @dataclass
+    class Counted:
+        count: int = 0
+
+    def node(state: Counted) -> None:
+        state.count = 1
+
+    def branch(state: State) -> str:
+        state["count"] = 3
+        return "a"
+
+    builder = StateGraph(Counted)
+    builder.add_node("a", node)
+    builder.add_edge(START, "a")
+    assert ("L204", "warning", "a", "count") in faults(builder)
+    builder = graph((START, "a"), a=quiet)
+    builder.add_conditional_edges("a", branch, ["a"])
+    assert ("L204", "warning", "a", "count") in faults(builder)
+
+
+def returns_the_state(state: State) -> State:
+    state["count"] = 1
+    return state
+
+
+def returns_the_key(state: State) -> dict:
+    state["notes"].append(1)
+    return {"notes": state["notes"]}
+
+
+def reads_it_again(state: State) -> dict:
+    state["text"] = state["text"].strip()
+    return {"notes": [state["text"], state["count"]]}
+
+
+def has_a_copy(state: State) -> dict:
+    state = dict(state)
+    state["count"] = 1
+    return {"text": "x"}
+
+
+def keeps_what_is_none_of_its_keys(state: Any) -> dict:
+    state["scratch"] = 1
+    return {"text": "x"}
+
+
+def changes_an_object(state: State) -> None:
+    state["text"].update(1)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        returns_the_state,
+        returns_the_key,
+        reads_it_again,
+        has_a_copy,
+        keeps_what_is_none_of_its_keys,
+        changes_an_object,
+    ],
+)
+def test_what_a_node_assigns_for_itself_or_returns_is_not(node):
+    builder = graph((START, "a"), ("a", "b"), a=node, b=quiet)
+    assert "L204" not in {one.code for one in builder.lint()}
+
+
+def test_lists_that_nodes_share_may_be_changed_in_place():
+    builder = graph((START, "a"), ("a", "b"), a=appends, b=quiet)
+    shared = {one.code for one in builder.compile(semantics=LANGGRAPH).lint()}
+    assert "L204" not in shared
+
+
+class Other(TypedDict, total=False):
+    question: str
+
+
+def other(leaf: Any) -> Any:
+    builder = StateGraph(Other)
+    builder.add_node("leaf", leaf)
+    builder.add_edge(START, "leaf")
+    return builder.compile()
+
+
+def test_a_subgraph_without_a_key_of_its_parents_is_found():
+    inner = other(lambda s: {"question": s["question"]})
+    assert [("L304", "warning", "a", None)] == faults(graph((START, "a"), a=inner))
+
+
+def test_a_subgraph_that_is_sent_its_state_or_leaves_needs_no_key_of_its_parents():
+    inner = other(lambda s: {"question": s["question"]})
+    builder = graph(a=inner, b=quiet)
+    builder.add_conditional_edges(START, lambda s: [Send("a", {"question": ""})], ["a"])
+    assert "L304" not in {one.code for one in builder.lint()}
+    inner = other(lambda s: Command(update={"text": "x"}, graph=Command.PARENT))
+    assert [] == faults(graph((START, "a"), a=inner))
 
 
 def test_a_join_that_waits_for_a_node_that_never_runs_is_found():

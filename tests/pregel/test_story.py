@@ -4,6 +4,7 @@ import operator
 import re
 import socket
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -144,6 +145,58 @@ def test_subgraphs_that_keep_their_state_are_told_of_too(keeps):
     graph.invoke({"n": 0, "seen": []}, CONFIG)
     assert {"sub:inner_count": ("done", 2)} == ran(graph, xray=True)
     assert 1 <= told(graph).text().count("in the subgraph sub")
+
+
+def leaving(depth, keeps, **beside):
+    """A graph whose innermost node leaves for `after`, which is in the outermost."""
+
+    def leave(state):
+        return Command(graph=Command.PARENT, goto="after", update={"n": 7})
+
+    inner = builder(first=count, leave=leave, **beside)
+    inner.add_edge(START, "first")
+    for name in ("leave", *beside):
+        inner.add_edge("first", name)
+    for _ in range(depth - 1):
+        between = builder(sub=inner.compile())
+        between.add_edge(START, "sub")
+        inner = between
+    made = builder(sub=inner.compile(checkpointer=keeps), after=count)
+    made.add_edge(START, "sub")
+    return made.compile(checkpointer=InMemorySaver())
+
+
+@pytest.mark.parametrize("keeps", [None, True])
+def test_who_leaves_for_the_graph_around_has_run(keeps):
+    for depth in (1, 2):
+        graph = leaving(depth, keeps)
+        for times in (1, 2):
+            graph.invoke({"n": 0, "seen": []}, CONFIG)
+            found = ran(graph, xray=True)
+            inside = "sub:" * depth
+            assert ("done", times) == found[f"{inside}leave"], (depth, found)
+            assert ("done", times) == found[f"{inside}first"]
+            assert ("done", times) == found["after"]
+
+
+def test_who_waited_beside_one_that_left_waits_no_more():
+    """The run of their graph has ended, and the thread went on."""
+    graph = leaving(1, None, asks=lambda state: interrupt("?"))
+    graph.invoke({"n": 0, "seen": []}, CONFIG)
+    found = ran(graph, xray=True)
+    assert ("done", 1) == found["sub:leave"]
+    assert ("done", 1) == found["after"]
+    assert "waiting" not in {status for status, _ in found.values()}
+
+
+@pytest.mark.parametrize("file", ["graph.svg", Path("graph.png")])
+async def test_a_file_is_no_thread_and_is_told_how_to_write_one(graph, file):
+    for verb, how in (("draw", "draw()"), ("report", "report(config)")):
+        with pytest.raises(TypeError, match="config of a thread") as caught:
+            getattr(graph, verb)(file)
+        assert f"graph.{how}.save('{file}')" in str(caught.value)
+        with pytest.raises(TypeError, match="config of a thread"):
+            await getattr(graph, f"a{verb}")(file)
 
 
 def test_each_task_of_a_fan_out_counts():

@@ -1,6 +1,7 @@
 """The same under asyncio."""
 
 import asyncio
+import gc
 import operator
 from typing import Annotated
 
@@ -168,3 +169,227 @@ async def test_a_cancelled_run_is_continued(lib: Api) -> object:
         pass
     state = await app.aget_state(thread())
     return state.next, state.values, await app.ainvoke(None, thread())
+
+
+def cancels_its_task(wait):
+    async def node(state: Log):
+        asyncio.current_task().cancel()
+        await wait()
+        return {"log": ["never"]}
+
+    return node
+
+
+async def hears_of_it(state: Log):
+    asyncio.current_task().cancel()
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        return {"log": ["heard"]}
+
+
+async def at_its_end(state: Log):
+    asyncio.current_task().cancel()
+    return {"log": ["never"]}
+
+
+async def raises(state: Log):
+    raise asyncio.CancelledError
+
+
+async def cancels_another(state: Log):
+    other = asyncio.ensure_future(asyncio.sleep(60))
+    other.cancel()
+    await other
+
+
+async def outcome(run):
+    """How a run ends, and whether who awaits it is cancelled after it."""
+    try:
+        told = await run
+    except BaseException as error:
+        told = type(error).__name__, type(error.__cause__).__name__
+    left = asyncio.current_task().cancelling()
+    await asyncio.sleep(0)
+    return told, left
+
+
+def held_up(lib: Api, *nodes):
+    """A graph of these nodes side by side, one of which may be a graph."""
+    graph = lib.StateGraph(Log)
+    for index, node in enumerate(nodes):
+        graph.add_node(f"n{index}", node)
+        graph.add_edge(lib.START, f"n{index}")
+    return graph.compile()
+
+
+SELVES = (
+    cancels_its_task(lambda: asyncio.sleep(0)),
+    cancels_its_task(lambda: asyncio.sleep(60)),
+    hears_of_it,
+    raises,
+    cancels_another,
+)
+
+
+@on_both
+async def test_a_node_that_cancels_itself_is_told_from_a_cancelled_run(
+    lib: Api,
+) -> object:
+    seen = []
+    for node in (*SELVES, at_its_end):
+        alone = held_up(lib, node)
+        for app in (alone, held_up(lib, alone), held_up(lib, logs("beside"), node)):
+            seen.append(await outcome(app.ainvoke({"log": []})))
+    return seen
+
+
+@on_both
+async def test_a_node_that_cancels_its_caller_cancels_that(lib: Api) -> object:
+    """Although it may run in the asyncio task of the caller."""
+    seen = []
+    for nodes in ((), (logs("beside"),)):
+        caller: list = []
+
+        async def cancels(state: Log, caller=caller):
+            caller[0].cancel()
+            await asyncio.sleep(60)
+
+        app = held_up(lib, cancels, *nodes)
+        for graph in (app, held_up(lib, app)):
+            caller[:] = [asyncio.ensure_future(graph.ainvoke({"log": []}))]
+            try:
+                await caller[0]
+            except BaseException as error:
+                seen.append((type(error).__name__, caller[0].cancelled()))
+    return seen
+
+
+@on_both
+async def test_so_is_a_router_and_a_task(lib: Api) -> object:
+    async def router(state: Log):
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+
+    graph = lib.StateGraph(Log)
+    graph.add_node("a", logs("a"))
+    graph.add_edge(lib.START, "a")
+    graph.add_conditional_edges("a", router, ["a"])
+
+    @lib.task
+    async def work():
+        await SELVES[0]({})
+
+    @lib.entrypoint()
+    async def flow(_):
+        return await outcome(work())
+
+    return [
+        await outcome(graph.compile().ainvoke({"log": []})),
+        await outcome(flow.ainvoke(1)),
+    ]
+
+
+@on_both
+async def test_a_run_that_is_cancelled_from_outside_says_no_more_than_that(
+    lib: Api,
+) -> object:
+    started = asyncio.Event()
+
+    async def waits(state: Log):
+        started.set()
+        await asyncio.sleep(60)
+
+    seen = []
+    alone = held_up(lib, waits)
+    for app in (alone, held_up(lib, waits, logs("beside")), held_up(lib, alone)):
+        started.clear()
+        run = asyncio.ensure_future(app.ainvoke({"log": []}))
+        await started.wait()
+        run.cancel()
+        try:
+            await run
+        except BaseException as error:
+            seen.append(type(error).__name__)
+        try:
+            await asyncio.wait_for(app.ainvoke({"log": []}), 0.01)
+        except BaseException as error:
+            seen.append(type(error).__name__)
+    return seen
+
+
+@on_both
+def test_a_loop_that_ends_cancels_the_runs_that_are_left_in_it(lib: Api) -> object:
+    complaints: list[dict] = []
+
+    async def main(app):
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, told: complaints.append(told))
+        run = loop.create_task(app.ainvoke({"log": []}))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return run
+
+    async def waits(state: Log):
+        await asyncio.sleep(60)
+
+    runs = [
+        asyncio.run(main(held_up(lib, *nodes)))
+        for nodes in ([waits], [waits, waits], [held_up(lib, waits, waits)])
+    ]
+    return [run.cancelled() for run in runs], complaints
+
+
+@on_both
+def test_only_failures_of_tasks_that_nobody_awaits_are_complained_of(
+    lib: Api,
+) -> object:
+    """Of what is given up with its run, there is nothing to say."""
+    started = 0
+
+    @lib.task
+    async def waits():
+        nonlocal started
+        started += 1
+        await asyncio.sleep(60)
+
+    @lib.task
+    async def fails():
+        raise ValueError("unseen")
+
+    async def forgets(_):
+        waits()
+        waits()
+        return "done"
+
+    async def goes_on(_):
+        waits()
+        kept = waits()
+        await kept
+
+    async def looks_away(_):
+        fails()
+        await asyncio.sleep(0.01)
+
+    async def main(flow, cancels):
+        complaints: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, told: complaints.append(told["message"])
+        )
+        run = asyncio.ensure_future(flow.ainvoke(1, thread()))
+        while cancels and started < 2:
+            await asyncio.sleep(0)
+        if cancels:
+            run.cancel()
+        told = await outcome(run)
+        gc.collect()
+        await asyncio.sleep(0)
+        return told[0], complaints
+
+    seen = []
+    for function, cancels in ((forgets, True), (goes_on, True), (looks_away, False)):
+        for saver in (None, lib.InMemorySaver()):
+            started = 0
+            flow = lib.entrypoint(checkpointer=saver)(function)
+            seen.append(asyncio.run(main(flow, cancels)))
+    return seen

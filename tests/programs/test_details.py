@@ -1,6 +1,9 @@
 """Small print: names, forms of nodes, configs, limits, old spellings."""
 
+import asyncio
+import contextvars
 import functools
+import itertools
 import operator
 import uuid
 from typing import Annotated
@@ -305,3 +308,48 @@ def test_nodes_see_the_keys_in_the_order_of_declaration(lib: Api) -> object:
     graph = builder.compile(checkpointer=lib.InMemorySaver())
     final = graph.invoke({"log": [1], "text": "x"}, thread())
     return [seen, list(final), list(graph.get_state(thread()).values)]
+
+
+VARIABLE = contextvars.ContextVar("variable", default="nothing")
+
+
+def sets(name, seen, result, *, is_async):
+    """A function that says what it finds in the variable, and sets it."""
+
+    def function(state):
+        seen.append((name, VARIABLE.get()))
+        VARIABLE.set(name)
+        return result
+
+    async def coroutine(state):
+        await asyncio.sleep(0)
+        return function(state)
+
+    return coroutine if is_async else function
+
+
+@on_both
+async def test_contextvars_of_a_node_end_with_it(lib: Api) -> object:
+    """Its branches do not see them, nor those of each other."""
+    told = []
+    for colours in itertools.product((False, True), repeat=3):
+        seen: list = []
+        first, second, beside = colours
+        graph = lib.StateGraph(Log)
+        graph.add_node("a", sets("a", seen, {"log": ["a"]}, is_async=first))
+        graph.add_edge(lib.START, "a")
+        if beside:
+            graph.add_node("beside", lambda state: None)
+            graph.add_edge(lib.START, "beside")
+        for name in ("one", "two"):
+            path = sets(name, seen, ["b"], is_async=second)
+            path.__name__ = name
+            graph.add_conditional_edges("a", path, ["b"])
+        graph.add_node("b", sets("b", seen, None, is_async=first))
+        app = graph.compile()
+        VARIABLE.set("caller")
+        await app.ainvoke({"log": []})
+        if not (first or second):
+            app.invoke({"log": []})
+        told.append((seen, VARIABLE.get()))
+    return told

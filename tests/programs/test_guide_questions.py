@@ -415,3 +415,125 @@ def test_a_resumed_branch_from_the_past(lib: Api) -> object:
     seen = [app.invoke(None, asked.config), open_in(app)]
     seen += [app.invoke(lib.Command(resume="second"), thread()), open_in(app)]
     return seen, len(list(app.get_state_history(thread())))
+
+
+def of_number(lib: Api, *questions: str):
+    def node(state):
+        return {"log": [lib.interrupt(q, response_schema=int) for q in questions]}
+
+    return node
+
+
+@on_both
+def test_a_refused_answer_leaves_its_question_open(lib: Api) -> object:
+    inner = chained(lib, ("deep", of_number(lib, "deep?")))
+    parts = (("plain", of_number(lib, "a?", "b?")), ("nested", inner))
+    seen = []
+    for name, node in parts:
+        app = chained(lib, (name, node), checkpointer=lib.InMemorySaver())
+        app.invoke({"log": []}, thread())
+        for answer in ("x", "y", 1, "z", 2):
+            if app.get_state(thread()).next:
+                told = tried(
+                    lambda a=app, b=answer: a.invoke(lib.Command(resume=b), thread())
+                )
+                seen += [type(told).__name__, open_in(app)]
+        seen.append(app.get_state(thread()).values)
+    return seen
+
+
+@on_drop_in
+def test_a_question_is_shown_until_its_task_has_finished(lib: Api) -> object:
+    def fails(state):
+        raise ValueError(lib.interrupt("a?"))
+
+    app = chained(lib, ("fails", fails), checkpointer=lib.InMemorySaver())
+    app.invoke({"log": []}, thread())
+    seen = []
+    for given in (lib.Command(resume="x"), lib.Command(resume="y"), None):
+        seen += [tried(lambda g=given: app.invoke(g, thread())), open_in(app)]
+    return seen
+
+
+@on_drop_in
+def test_a_refused_answer_is_given_again_until_another_comes(lib: Api) -> object:
+    app = chained(lib, ("ask", of_number(lib, "a?")), checkpointer=lib.InMemorySaver())
+    app.invoke({"log": []}, thread())
+    seen = []
+    for given in (lib.Command(resume="x"), None, lib.Command(resume=1)):
+        seen.append(tried(lambda g=given: app.invoke(g, thread())))
+    return [one if isinstance(one, dict) else type(one).__name__ for one in seen]
+
+
+def routed(lib: Api, nodes: dict, colour: str):
+    """Nodes side by side, each with so many branches that ask."""
+    graph = lib.StateGraph(Log)
+
+    def add(name, branches):
+        def node(state):
+            return {"log": [name]}
+
+        async def anode(state):
+            return {"log": [name]}
+
+        graph.add_node(name, anode if colour == "async" else node)
+        graph.add_edge(lib.START, name)
+        for index in range(branches):
+            graph.add_conditional_edges(name, *asking(name, index))
+
+    def asking(name, index):
+        def route(state):
+            return lib.interrupt(f"{name}{index}: {state['log']}")
+
+        async def aroute(state):
+            return route(state)
+
+        path = aroute if colour == "async" else route
+        path.__name__ = f"route{index}"
+        return path, {"go": "last"}
+
+    for name, branches in nodes.items():
+        add(name, branches)
+    graph.add_node("last", lambda state: {"log": ["last"]})
+    return graph
+
+
+async def told(app, given, mode, colour):
+    options = {"stream_mode": mode}
+    if colour == "sync":
+        return list(app.stream(given, thread(), **options))
+    return [chunk async for chunk in app.astream(given, thread(), **options)]
+
+
+@on_both
+async def test_a_branch_asks_after_its_node_has_written(lib: Api) -> object:
+    seen = []
+    for colour in ("sync", "async"):
+        for nodes in ({"n": 1}, {"n": 1, "m": 0}, {"n": 2}):
+            for mode in ("values", "updates"):
+                app = routed(lib, nodes, colour).compile(
+                    checkpointer=lib.InMemorySaver()
+                )
+                chunks = await told(app, {"log": ["in"]}, mode, colour)
+                seen.append(sorted(chunks, key=repr) if "m" in nodes else chunks)
+                seen.append(open_in(app))
+                while app.get_state(thread()).interrupts:
+                    answer = lib.Command(resume="go")
+                    chunks = await told(app, answer, mode, colour)
+                    seen.append(sorted(chunks, key=repr))
+                seen.append(app.get_state(thread()).values)
+    return seen
+
+
+@on_drop_in
+def test_a_run_that_stops_at_a_branch_returns_what_its_node_wrote(lib: Api) -> object:
+    app = routed(lib, {"n": 1, "m": 0}, "sync").compile()
+    inner = lib.StateGraph(Log)
+    inner.add_node("sub", app)
+    inner.add_edge(lib.START, "sub")
+    seen = []
+    for graph in (routed(lib, {"z": 1, "m": 0, "a": 0}, "sync"), inner):
+        app = graph.compile(checkpointer=lib.InMemorySaver())
+        seen += [app.invoke({"log": ["in"]}, thread()), app.get_state(thread()).values]
+        seen.append(app.invoke(lib.Command(resume="go"), thread()))
+    return seen

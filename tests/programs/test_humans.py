@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 from towpath.testing.api import Api
 
 from .both import on_both, thread
+from .guides import Log
 
 
 class Note(TypedDict):
@@ -230,3 +231,56 @@ def test_a_person_edits_the_state_at_a_breakpoint(lib: Api) -> object:
     between = app.get_state(thread())
     app.update_state(thread(), {"text": "as draft"}, as_node="draft")
     return between, app.invoke(None, thread()), app.get_state(thread())
+
+
+def asking_in_order(lib: Api, names: str, asks: str):
+    """Nodes added in this order, beside each other by edges, and sent to."""
+
+    def node(name):
+        def work(state):
+            if name in asks:
+                lib.interrupt(name)
+            return {"log": [name]}
+
+        return work
+
+    graph = lib.StateGraph(Log)
+    graph.add_node("start", lambda state: None)
+    graph.add_edge(lib.START, "start")
+    for name in names:
+        graph.add_node(name, node(name))
+        graph.add_edge("start", name)
+    graph.add_conditional_edges(
+        "start", lambda state: [lib.Send(n, {"log": []}) for n in names], [*names]
+    )
+    return graph.compile(checkpointer=lib.InMemorySaver())
+
+
+@on_both
+def test_a_stopped_step_goes_on_in_the_order_of_a_new_one(lib: Api) -> object:
+    """What is sent in the order sent, then nodes by name, however they were added."""
+    seen = []
+    for asks in ("zax", "a", "x"):
+        for mode in ("tasks", "checkpoints", "updates"):
+            app = asking_in_order(lib, "zax", asks)
+            app.invoke({"log": []}, thread())
+            state = app.get_state(thread())
+            seen.append((state.next, [t.name for t in state.tasks]))
+            answers = lib.Command(resume={i.id: 1 for i in state.interrupts})
+            chunks = list(app.stream(answers, thread(), stream_mode=mode))
+            if mode == "tasks":
+                seen.append([c["name"] for c in chunks if "input" in c])
+            elif mode == "checkpoints":
+                seen += [(c["next"], [t["name"] for t in c["tasks"]]) for c in chunks]
+            else:
+                seen.append([c for c in chunks if "__metadata__" in c])
+    return seen
+
+
+@on_both
+def test_so_does_a_step_that_a_breakpoint_stopped(lib: Api) -> object:
+    app = asking_in_order(lib, "zax", "")
+    app.invoke({"log": []}, thread(), interrupt_before=["z"])
+    seen = [app.get_state(thread()).next]
+    chunks = app.stream(None, thread(), stream_mode="tasks")
+    return seen, [chunk["name"] for chunk in chunks if "input" in chunk]

@@ -15,7 +15,11 @@ import pytest
 from typing_extensions import TypedDict
 
 from towpath import Command, InMemorySaver, Send, SqliteSaver, interrupt
-from towpath.errors import NothingToResumeError, UnknownInterruptError
+from towpath.errors import (
+    InvalidUpdateError,
+    NothingToResumeError,
+    UnknownInterruptError,
+)
 from towpath.semantics import LANGGRAPH, NATIVE
 
 from .kit import THREAD, Colour, Log, chain, logs, questions, wire
@@ -297,6 +301,68 @@ def test_an_old_checkpoint_is_answered_anew_by_id(colour: Colour) -> None:
     for answer in ("yes", "no", None):
         result = colour.invoke(app, Command(resume={ids["?"]: answer}), pinned)
         assert [("?", answer), "end"] == result["log"]
+
+
+# -- an answer that is refused --------------------------------------------------
+
+
+def asks_for_number(key: str | None) -> Any:
+    def node(state: Any) -> Any:
+        return {"log": [interrupt("?", key=key, response_schema=int)]}
+
+    return node
+
+
+def nested(node: Any) -> Any:
+    return chain(inner=node).compile()
+
+
+@pytest.mark.parametrize("key", [None, "age"])
+@pytest.mark.parametrize("depth", [0, 1])
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+def test_a_refused_answer_is_forgotten_and_its_question_open(
+    colour: Colour, key: str | None, depth: int, durability: Any
+) -> None:
+    """Going on without another answer asks again."""
+    node = nested(asks_for_number(key)) if depth else asks_for_number(key)
+    app = chain(ask=node).compile(InMemorySaver())
+    asked = questions(colour.invoke(app, {"log": []}))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="valid integer"):
+            colour.invoke(app, Command(resume="old"), durability=durability)
+        assert asked == {i.value: i.id for i in colour.state(app).interrupts}
+    assert asked == questions(colour.invoke(app, None))
+    assert [7] == colour.invoke(app, Command(resume=7))["log"]
+    assert () == colour.state(app).interrupts
+
+
+def test_an_answer_that_was_used_closes_its_question(colour: Colour) -> None:
+    def fails(state: Any) -> Any:
+        raise OSError(interrupt("?"))
+
+    app = chain(ask=fails).compile(InMemorySaver())
+    colour.invoke(app, {"log": []})
+    with pytest.raises(OSError, match="yes"):
+        colour.invoke(app, Command(resume="yes"))
+    assert () == colour.state(app).interrupts
+    with pytest.raises(OSError, match="yes"):
+        colour.invoke(app, None)
+
+
+def test_what_a_branch_asks_about_is_shown_only_where_it_fits(colour: Colour) -> None:
+    """Its node has written a key beside another: that is said when both are through."""
+
+    def note(name: str) -> Any:
+        return lambda state: {"note": name}
+
+    builder = wire(a=note("a"), b=note("b"), c=logs("c"))
+    builder.add_conditional_edges("a", lambda state: interrupt("?"), ["c"])
+    app = builder.compile(InMemorySaver())
+    stopped = colour.invoke(app, {"log": []})
+    assert ["?"] == [question.value for question in stopped["__interrupt__"]]
+    assert ("b", ["c"]) == (stopped["note"], stopped["log"])
+    with pytest.raises(InvalidUpdateError, match="note"):
+        colour.invoke(app, Command(resume="c"))
 
 
 # -- row 11: a jump while paused ----------------------------------------------

@@ -117,7 +117,7 @@ def test_a_checkpoint_survives_storage(tmp_path: Any) -> None:
                 config = sqlite.put(config, checkpoint, saved.metadata, versions)
                 assert checkpoint == sqlite.get_tuple(config).checkpoint, seed
                 opened = open_state(graph.plan_of_graph, checkpoint)
-                opened.changed.update(opened.versions)
+                opened.changed = set(opened.versions)
                 again = to_checkpoint(opened)["channel_values"]
                 held = {**checkpoint["channel_values"]}
                 assert held.pop(GRAPH)  # a run says anew which graph it is of

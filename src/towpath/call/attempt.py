@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, Final
 
 from towpath.call.mutation import Watch, check_assigned, check_lengths
+from towpath.call.notes import annotate
 from towpath.call.scope import RunScope, TaskContext
 from towpath.constants import END, MISSING, PULL
 from towpath.context import current
@@ -46,19 +47,17 @@ from towpath.types import Command, Send
 
 Hop = Callable[[Callable[[], Any]], Awaitable[Any]]
 EXHAUSTED: Final = object()
-UNFINISHED: Final = (
-    "In async code a task's future is awaited; result() only takes what is there: "
-    "`await future`, not `future.result()`"
-)
-"""What is said where the future of a task was asked too early."""
 # Results of these types are updates; only others might be runnables themselves.
 PLAIN: Final = frozenset({dict, type(None), list, tuple, str, int, bool, Command})
 
 
 class Call:
-    """One call into user code: which action, and with what."""
+    """One call into user code: which action, with what, and with whose variables.
 
-    __slots__ = ("acall", "args", "brief", "call", "kwargs", "name")
+    `variables` are the contextvars it is made with, if not those of the attempt.
+    """
+
+    __slots__ = ("acall", "args", "brief", "call", "kwargs", "name", "variables")
 
     def __init__(
         self, action: Action, arg: Any, context: TaskContext, *, brief: bool = False
@@ -69,6 +68,7 @@ class Call:
         self.acall = action.acall
         self.args = (arg,)
         self.kwargs: dict[str, Any] = {}
+        self.variables: Context | None = None
         if action.inject:
             self.kwargs = {n: context.injected(what) for n, what in action.inject}
 
@@ -98,16 +98,18 @@ def attempt(scope: RunScope, task: Task, context: TaskContext) -> Attempt:
             context.output = writes = yield from drain(scope, task, output)
         else:
             writes = node_writes(scope, task, context, output)
+        task.writes = writes  # a branch that asks a question leaves it so
         own = tuple(writes)
         for index, branch in enumerate(spec.branches):
             view = branch_view(scope, task, own, branch.view)
             call = Call(branch.path, view, context, brief=branch.brief)
+            if context.apart is not None:
+                call.variables = context.apart.copy()
             if scope.trace is not None:
                 call = scope.trace.branch(call, task, context, index)
             answer = yield call
             writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
-        task.writes = writes
     except BaseException as error:
         caught(task, context, error)
     if context.question is not None or context.refused is not None:
@@ -127,6 +129,7 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
         output = task.input
+        apart = ctx.copy() if spec.branches else ctx
         if spec.action is not None:
             try:
                 call = spec.call
@@ -139,7 +142,7 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
                 refuse_async(output, task.name)
                 if is_runnable(output):
                     output = ctx.run(output.invoke, task.input)
-        writes = node_writes(scope, task, context, output)
+        task.writes = writes = node_writes(scope, task, context, output)
         if spec.branches:
             own = tuple(writes)
             for branch in spec.branches:
@@ -147,10 +150,9 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
                 path: Any = branch.path.call
                 if branch.path.inject:
                     path = filled(branch.path, path, context)
-                answer = ctx.run(path, view)
+                answer = apart.copy().run(path, view)
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
-        task.writes = writes
     except BaseException as error:
         caught(task, context, error)
     if context.question is not None or context.refused is not None:
@@ -173,9 +175,9 @@ def caught(task: Task, context: TaskContext, error: BaseException) -> None:
     elif isinstance(error, asyncio.CancelledError) and not in_loop():
         own = NodeCancelledError(task.name)
         own.__cause__ = error
-        fail(task, own)
+        fail(context, own)
     else:
-        fail(task, error)
+        fail(context, error)
 
 
 def in_loop() -> bool:
@@ -191,7 +193,7 @@ def swallowed(task: Task, context: TaskContext) -> None:
     """The node went on after it had asked; its question stands all the same."""
     if context.refused is not None:
         if task.error is not context.refused:
-            fail(task, context.refused)
+            fail(context, context.refused)
         return
     assert context.question is not None
     context.warn_swallowed()
@@ -293,26 +295,21 @@ def is_runnable(output: Any) -> bool:
     )
 
 
-def fail(task: Task, error: BaseException) -> None:
+def fail(context: TaskContext, error: BaseException) -> None:
     """Keep an error as the task's outcome, and say on it where it came from."""
+    give_up(context.task, error)
+    if not isinstance(error, GraphBubbleUp):
+        # Users' exceptions may refuse notes; that must not hide them.
+        with suppress(Exception):
+            annotate(context, error)
+
+
+def give_up(task: Task, error: BaseException) -> None:
+    """Let an error be a task's outcome."""
     task.error = error
     task.writes = []
     task.failed_at = monotonic()
     task.jitter = random()  # noqa: S311 - spreads retries, guards nothing
-    if not isinstance(error, GraphBubbleUp):
-        # Users' exceptions may refuse notes; that must not hide them.
-        with suppress(Exception):
-            annotate(task, error)
-
-
-def annotate(task: Task, error: BaseException) -> None:
-    if not task.noted(error):
-        error.add_note(
-            f"During task with name '{task.name}' and id '{task.id}' "
-            f"(step {task.origin.step})"
-        )
-    if isinstance(error, asyncio.InvalidStateError):
-        error.add_note(UNFINISHED)
 
 
 def entered(scope: RunScope, context: TaskContext) -> Context:
@@ -331,6 +328,7 @@ def run_blocking(scope: RunScope, task: Task) -> Task:
     ctx = entered(scope, context)
     if scope.trace is not None:
         scope.trace.enter(task, context, ctx)
+    context.set_apart(ctx)
     steps = attempt(scope, task, context)
     try:
         call = next(steps)
@@ -353,6 +351,8 @@ def blocking(call: Call | Next, ctx: Context) -> Any:
     if isinstance(call, Call):
         if call.call is None:
             raise wrong_colour(call.name)
+        if call.variables is not None:
+            ctx = call.variables
         value = ctx.run(call.call, *call.args, **call.kwargs)
         if type(value) not in PLAIN:
             refuse_async(value, call.name)
@@ -389,6 +389,7 @@ async def run_async(scope: RunScope, task: Task, hop: Hop) -> Task:
     ctx = entered(scope, context)
     if scope.trace is not None:
         await scope.trace.aenter(task, context, ctx)
+    context.set_apart(ctx)
     steps = attempt(scope, task, context)
     try:
         call = next(steps)
@@ -396,11 +397,13 @@ async def run_async(scope: RunScope, task: Task, hop: Hop) -> Task:
             try:
                 value = await awaiting(call, ctx, hop)
             except BaseException as error:
-                call = steps.throw(cancelled_by_node(task, error))
+                call = steps.throw(cancelled_by_node(scope, task, error))
             else:
                 call = steps.send(value)
     except StopIteration:
         pass
+    if task.spec.apart:
+        await absorb_cancellation(task)
     if scope.trace is not None:
         await scope.trace.aleave(task, context)
     return task
@@ -434,23 +437,23 @@ async def direct_attempt(
         except ParentCommand as error:
             output = for_here(scope, error)
         if type(output) not in PLAIN and is_runnable(output):
-            apart = copy_context() if ctx is None else ctx.copy()
-            output = await inside(apart, output.ainvoke, task.input)
-        writes = node_writes(scope, task, context, output)
+            inner = copy_context() if ctx is None else ctx.copy()
+            output = await in_context(inner, inner.run(output.ainvoke, task.input))
+        task.writes = writes = node_writes(scope, task, context, output)
         if spec.branches:
             own = tuple(writes)
             for branch in spec.branches:
                 view = branch_view(scope, task, own, branch.view)
                 path = path_in_loop(branch, context)
-                if branch.brief:
+                if branch.brief:  # which looks at no contextvars
                     answer = path(view) if ctx is None else ctx.run(path, view)
                 else:
-                    answer = await inside(ctx, path, view)
+                    apart = entered(scope, context)
+                    answer = await in_context(apart, apart.run(path, view))
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
-        task.writes = writes
     except BaseException as error:
-        caught(task, context, cancelled_by_node(task, error))
+        caught(task, context, cancelled_by_node(scope, task, error))
     if context.question is not None or context.refused is not None:
         swallowed(task, context)
     return task
@@ -462,15 +465,42 @@ def path_in_loop(branch: BranchSpec, context: TaskContext) -> Any:
     return filled(branch.path, path, context) if branch.path.inject else path
 
 
-def cancelled_by_node(task: Task, error: BaseException) -> BaseException:
-    """Tell a node that cancelled itself from a run that is being cancelled."""
+def cancelled_by_node(
+    scope: RunScope, task: Task, error: BaseException
+) -> BaseException:
+    """Tell a node that cancelled itself from a run that is being cancelled.
+
+    Nobody but the driver cancels the asyncio task that a node has of its own.
+    """
     if isinstance(error, asyncio.CancelledError):
         running = asyncio.current_task()
-        if running is not None and not running.cancelling() and not task.abandoned:
-            own = NodeCancelledError(task.name)
-            own.__cause__ = error
-            return own
+        if running is None or task.abandoned or task.stopped:
+            return error
+        if not running.cancelling() or is_nodes_own(scope, running):
+            return by_itself(task, error)
     return error
+
+
+def is_nodes_own(scope: RunScope, running: asyncio.Task[Any]) -> bool:
+    """Whether this is a node's own asyncio task, in a run that is not cancelled."""
+    own = None if scope.driver is None else scope.driver.own
+    return own is not None and own is not running and not own.cancelling()
+
+
+def by_itself(task: Task, error: BaseException) -> NodeCancelledError:
+    """What is raised for a node that cancelled itself, or was cancelled by its own."""
+    own = NodeCancelledError(task.name)
+    own.__cause__ = error
+    return own
+
+
+async def absorb_cancellation(task: Task) -> None:
+    """Let a node that cancelled its asyncio task at its end have cancelled itself."""
+    try:
+        await asyncio.sleep(0)  # what has not arrived yet does so here
+    except asyncio.CancelledError as error:
+        if not task.stopped and task.error is None and not task.halted:
+            give_up(task, by_itself(task, error))
 
 
 async def awaiting(call: Call | Next, ctx: Context, hop: Hop) -> Any:
@@ -479,6 +509,8 @@ async def awaiting(call: Call | Next, ctx: Context, hop: Hop) -> Any:
         if hasattr(call.items, "__anext__"):
             return await in_context(ctx, next_async(call.items))
         return await hop(lambda: ctx.run(next_item, call.items))
+    if call.variables is not None:
+        ctx = call.variables
     if call.acall is not None:
         value = ctx.run(call.acall, *call.args, **call.kwargs)
     elif call.brief:
@@ -497,11 +529,6 @@ async def next_async(items: Any) -> Any:
         return await items.__anext__()
     except StopAsyncIteration:
         return EXHAUSTED
-
-
-def inside(ctx: Context | None, call: Any, arg: Any) -> Awaitable[Any]:
-    """Call an async function in `ctx`, or here if that is the context already."""
-    return call(arg) if ctx is None else in_context(ctx, ctx.run(call, arg))
 
 
 @types.coroutine

@@ -14,7 +14,7 @@ from contextvars import copy_context
 from functools import partial
 from hashlib import blake2b
 from queue import SimpleQueue
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from towpath.errors import ColourError, GraphInterrupt, NodeCancelledError
 from towpath.plan import NodeSpec
@@ -23,8 +23,6 @@ from towpath.step.children import Child
 from towpath.step.tasks import Task
 
 T = TypeVar("T")
-_EXPECTED: Final = (GraphInterrupt, NodeCancelledError, asyncio.CancelledError)
-"""What a parent asks too, or knows of: that it has been cancelled."""
 
 
 class AsyncTaskError(ColourError, RuntimeError):
@@ -195,8 +193,10 @@ def fill_in_loop(future: asyncio.Future[Any], child: Child) -> None:
         settle_value(future, child.value)
         return
     settle_error(future, error)
-    if isinstance(error, _EXPECTED) and not future.cancelled():
-        future.exception()  # so that asyncio does not complain if nobody looks at it
+    # A question is asked by the parent, and what was given up is no news to whoever
+    # gave up the run: asyncio must not complain that nobody looked.
+    if (isinstance(error, GraphInterrupt) or child.stopped) and not future.cancelled():
+        future.exception()
 
 
 def failure(child: Child) -> BaseException | None:

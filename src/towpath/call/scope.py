@@ -26,7 +26,7 @@ from towpath.constants import (
     PUSH,
 )
 from towpath.context import RunnableConfig
-from towpath.errors import GraphInterrupt, NoCheckpointerError
+from towpath.errors import GraphInterrupt, NoCheckpointerError, refuse_answer
 from towpath.kernel.request import NOTHING_EARLY, Request
 from towpath.plan import NOTHING, NodeSpec, Plan, Scratchpad
 from towpath.plan.arguments import spread
@@ -137,6 +137,8 @@ class TaskContext:
     """Whatever a tracing bridge keeps for the attempt."""
     output: Any = None
     """What the node returned, for traces."""
+    apart: Context | None = None
+    """The contextvars as they were before the node ran: its branches see those."""
     pushed: list[tuple[str, Any]] | None = None
     """What the node wrote before it returned."""
     _config: RunnableConfig | None = None
@@ -150,6 +152,11 @@ class TaskContext:
         task.attempt += 1
         if task.asked:
             task.asked = 0
+
+    def set_apart(self, variables: Context) -> None:
+        """Keep the contextvars for the branches, if there are any."""
+        if self.task.spec.branches:
+            self.apart = variables.copy()
 
     def ask(self, value: Any, response_schema: Any, key: str | None = None) -> Any:
         """Return the answer to a question, the next or that of the key, or park."""
@@ -167,7 +174,7 @@ class TaskContext:
             # Kept by its id with the thread, until the step is over.
             own = keyed_id(task.ns, key)
             if own in req.answers:
-                return check_answer(response_schema, req.answers[own])
+                return checked(response_schema, req.answers[own], own)
             raise self.asked(Interrupt(value, own, key=key), response_schema)
         index = task.asked
         task.asked += 1
@@ -178,9 +185,9 @@ class TaskContext:
         answer = req.answers[own] if own in req.answers else next(early, MISSING)
         if answer is MISSING:
             raise self.asked(Interrupt(value, own), response_schema)
-        checked = check_answer(response_schema, answer)
+        taken = checked(response_schema, answer, own)
         task.answers = (*task.answers, answer)
-        return checked
+        return taken
 
     def asked(self, question: Interrupt[Any], response_schema: Any) -> GraphInterrupt:
         """Note a question, and return what is to be raised for it."""
@@ -313,6 +320,11 @@ class TaskContext:
         return self._runtime
 
     @property
+    def has_runtime(self) -> bool:
+        """Whether anything of this attempt has asked for its runtime."""
+        return self._runtime is not None
+
+    @property
     def previous(self) -> Any:
         """What an entrypoint kept for its next run; a copy of the caller's own."""
         state = self.scope.req.state
@@ -424,6 +436,15 @@ class StateReader:
     def args(self) -> tuple[None, Mapping[str, Any], Mapping[str, Any]]:
         plan = self.task.scope.plan
         return None, plan.channels, plan.managed
+
+
+def checked(schema: Any, answer: Any, question: str) -> Any:
+    """An answer in the form that its question asks for."""
+    try:
+        return check_answer(schema, answer)
+    except ValueError as error:
+        refuse_answer(error, question)
+        raise
 
 
 def swallowed_at(question: BaseException | None) -> str:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import count, islice
 from operator import is_, is_not
 from typing import Any, Final, NamedTuple
 
@@ -29,7 +29,7 @@ from towpath.checkpoint.base.saver import Added
 from towpath.checkpoint.record import Cell, dump
 from towpath.checkpoint.serde.base import SerializerProtocol
 from towpath.checkpoint.serde.codec import Codec
-from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
+from towpath.checkpoint.serde.jsonplus import VALUE, JsonPlusSerializer
 from towpath.errors import SerializationError
 from towpath.types import Overwrite
 
@@ -51,6 +51,7 @@ ROW: Final = 96
 _OUTWEIGHED: Final = 2
 """How many times the whole the changes to it may weigh."""
 SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+_CELLS: Final = frozenset({tuple, list})
 _HOLDERS: Final = (list, tuple, set, frozenset, dict)
 
 Writes = Sequence[Any] | None
@@ -77,17 +78,26 @@ class Trace:
 
     `items` are the elements that were stored, in a container of our own;
     `digests` those of their encodings, by the same places, 0 for what cannot
-    change. `whole` and `since` are the sizes of the last whole value and of the
+    change. `start` is how many a list began with, and the digest of all of their
+    encodings. `whole` and `since` are the sizes of the last whole value and of the
     changes since, in bytes.
     """
 
-    __slots__ = ("digests", "index", "items", "since", "whole")
+    __slots__ = ("digests", "index", "items", "since", "start", "whole")
 
-    def __init__(self, items: Any, digests: Any, whole: int, since: int = 0) -> None:
+    def __init__(
+        self,
+        items: Any,
+        digests: Any,
+        whole: int,
+        since: int = 0,
+        start: tuple[int, int] | None = None,
+    ) -> None:
         self.items = items
         self.digests = digests
         self.whole = whole
         self.since = since
+        self.start = start
         self.index: dict[int, Any] | None = None
 
     def place(self) -> dict[int, Any]:
@@ -101,6 +111,18 @@ class Trace:
     def outweighed(self, size: int) -> bool:
         """Tell whether the whole should be stored rather than this change."""
         return self.since + size + ROW > _OUTWEIGHED * (self.whole + ROW)
+
+
+def start_of(cells: Sequence[Any]) -> tuple[int, int] | None:
+    """What a trace remembers of the elements that a list begins with.
+
+    None if they are not all kept apart, in the codec's common form.
+    """
+    if not cells or not all(map(_CELLS.__contains__, map(type, cells))):
+        return None
+    if {cell[0] for cell in cells} != {VALUE}:
+        return None
+    return len(cells), hash(b"".join([cell[1] for cell in cells]))
 
 
 def suspects(written: Iterable[Any]) -> set[int]:
@@ -204,8 +226,10 @@ class Differ:
 
     def _whole_list(self, value: list[Any]) -> tuple[Cell, Trace]:
         digests: list[int] = []
-        data = self._pack(self._frames(value, digests))
-        return (LIST, data), Trace(list(value), digests, len(data))
+        frames = self._frames(value, digests)
+        data = self._pack(frames)
+        start = start_of(frames) if self.plain else None
+        return (LIST, data), Trace(list(value), digests, len(data), start=start)
 
     # Dicts
 
@@ -271,7 +295,12 @@ class Differ:
         """Return the places of elements that are no longer what was stored."""
         places: Iterable[Any]
         if writes is None:
-            places = [at for at, _ in entries(trace.items) if trace.digests[at]]
+            same = self._unchanged(trace)
+            places = [
+                at
+                for at, _ in islice(entries(trace.items), same, None)
+                if trace.digests[at]
+            ]
         elif writes:
             index = trace.place()
             places = [index[known] for known in suspects(writes) if known in index]
@@ -283,6 +312,17 @@ class Differ:
             gone = {id(trace.items[at]) for at in stale}
             stale |= {at for at, item in entries(trace.items) if id(item) in gone}
         return stale
+
+    def _unchanged(self, trace: Trace) -> int:
+        """Return how many elements, from the first, are seen at once to be the same."""
+        if trace.start is None:
+            return 0
+        size, known = trace.start
+        with suppress(SerializationError, RecursionError):
+            encoded = self._serde.dumps_typed(trace.items[:size])[1]
+            if hash(encoded[_head(size) :]) == known:
+                return size
+        return 0
 
     def _changed(self, trace: Trace, at: Any) -> bool:
         try:
@@ -301,6 +341,11 @@ class Differ:
 
 _own: Final = Codec(learn=True)
 _unknown: Final = count(1 << 64)
+
+
+def _head(size: int) -> int:
+    """How many bytes msgpack begins a list of so many elements with."""
+    return 1 if size < 16 else 3 if size < 1 << 16 else 5
 
 
 def digest_of(item: Any, cell: Cell | None) -> int:

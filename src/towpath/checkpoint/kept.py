@@ -61,7 +61,7 @@ def dump_late(
                 if whole is value:
                     entries.append([idx, channel, None])
                     continue
-                if (start := _start(whole, value)) is not None:
+                if (start := start_of(whole, value)) is not None:
                     entries.append([idx, channel, None, start])
                     continue
             cell = dump(serde, value, channel)
@@ -74,7 +74,7 @@ def dump_late(
     return late, others
 
 
-def _start(whole: object, part: object) -> int | None:
+def start_of(whole: object, part: object) -> int | None:
     """Return where a list begins that is the end of another."""
     if type(whole) is not list or type(part) is not list or len(part) > len(whole):
         return None

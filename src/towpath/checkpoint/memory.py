@@ -14,11 +14,13 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Iterator,
+    Mapping,
+    MutableMapping,
     Sequence,
 )
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, cast
 
 from towpath.checkpoint.base.lease import Lease
 from towpath.checkpoint.base.model import (
@@ -57,19 +59,33 @@ from towpath.checkpoint.base.saver import (
 from towpath.checkpoint.base.summary import ThreadSummary, is_own
 from towpath.checkpoint.changes import Link
 from towpath.checkpoint.heads import Head
-from towpath.checkpoint.held import Record, checkpoint_tuple, linked, placed, sum_of
+from towpath.checkpoint.held import (
+    NO_LINKS,
+    NOWHERE,
+    Part,
+    Record,
+    Space,
+    Writes,
+    WritesOf,
+    checkpoint_tuple,
+    dump_head,
+    link_to,
+    linked,
+    part_of,
+    placed,
+    sum_of,
+)
 from towpath.checkpoint.leasing import LeaseTable
-from towpath.checkpoint.overlay import Overlay
+from towpath.checkpoint.overlay import layer
 from towpath.checkpoint.record import (
     Cell,
-    WriteCell,
     dump_channels,
-    dump_metadata,
-    dump_step,
     header_of,
     located,
 )
 from towpath.checkpoint.restoring import (
+    Pending,
+    asked_by,
     restore,
     restore_all,
     restore_traced,
@@ -99,16 +115,14 @@ __all__ = (
 _PAGE: Final = 1024
 """How many checkpoints of a listing are restored together, see `restoring`."""
 _Keys = list[tuple[str, str, str]]
-_Writes = list[WriteCell]
+_Writes = list[Pending]
 
 
 _Found = list[tuple[tuple[str, str, str], Record]]
-Space = dict[str, Record]
-"""The checkpoints of one namespace of a thread, by id."""
 
 
 def _spaces() -> defaultdict[str, Space]:
-    return defaultdict(dict)
+    return defaultdict(Space)
 
 
 class InMemorySaver(StagedSaver, UpkeepSaver):
@@ -130,8 +144,6 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
     storage: defaultdict[str, defaultdict[str, Space]]
     """Checkpoints by thread, namespace and id."""
-    writes: defaultdict[tuple[str, str, str], dict[tuple[str, int], WriteCell]]
-    """Pending writes by thread, namespace and checkpoint, then task and place."""
 
     def __init__(
         self,
@@ -143,7 +155,6 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         super().__init__(serde=serde)
         self.ttl = ttl
         self.storage = factory(_spaces)
-        self.writes = factory(dict)
         self._lock = threading.Lock()
         self._leases = LeaseTable()
 
@@ -158,6 +169,11 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
     async def __aexit__(self, *exc_info: object) -> None:
         return None
+
+    @property
+    def writes(self) -> MutableMapping[tuple[str, str, str], Writes]:
+        """Pending writes by thread, namespace and checkpoint, then task and place."""
+        return WritesOf(self.storage)
 
     # Reading
 
@@ -233,8 +249,8 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         for start in range(0, len(keys), _PAGE):
             found = self._matching(keys[start : start + _PAGE], filter)[:left]
             left -= len(found)
-            asked = [link for _, record in found for link in record.links.values()]
-            items = (record.item(self._taken(key)) for key, record in found)
+            items = [record.item(self._taken(key)) for key, record in found]
+            asked = [link for item in items for link in asked_by(item)]
             several = restore_all(self.serde, asked, items)
             for (key, record), restored in zip(found, several, strict=True):
                 yield checkpoint_tuple(key, record, restored)
@@ -244,25 +260,29 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     def _matching(self, keys: _Keys, filter: dict[str, Any] | None) -> _Found:
         with self._lock:
             there = [(key, self._space(*key[:2]).get(key[2])) for key in keys]
-        load = self.serde.loads_typed
         return [
             (key, record)
             for key, record in there
             if record is not None  # it was deleted meanwhile
-            and (not filter or matches(load(record.metadata), filter))
+            and (not filter or matches(self._metadata(record), filter))
         ]
+
+    def _metadata(self, record: Record) -> CheckpointMetadata:
+        _, metadata = self.serde.loads_typed((record.tag, record.head))
+        return cast("CheckpointMetadata", metadata)
 
     def _space(self, thread: str, ns: str) -> Space:
         # Not by indexing: asking must not make an entry.
         spaces = self.storage.get(thread)
-        return spaces.get(ns, {}) if spaces else {}
+        return spaces.get(ns, NOWHERE) if spaces else NOWHERE
 
     def _taken(self, key: tuple[str, str, str]) -> _Writes:
         with self._lock:
             return self._pending(*key)
 
     def _pending(self, thread: str, ns: str, at: str) -> _Writes:
-        return [*self.writes.get((thread, ns, at), {}).values()]
+        held = self._space(thread, ns).writes.get(at)
+        return held.every() if held is not None else []
 
     # Writing
 
@@ -280,11 +300,14 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     ) -> Staged[RunnableConfig]:
         """Encode what `commit` stores, and pending writes of the new checkpoint."""
         address = locate(config)
-        pending = dump_step(self.serde, writes)
-        if pending:
+        if writes:
             located(config)
-        taken = dump_step(self.serde, own) if own else []
-        record = self._record(address, checkpoint, metadata, new_versions, written)
+        serde, values = self.serde, checkpoint["channel_values"]
+        record, links = self._record(
+            address, checkpoint, metadata, new_versions, written
+        )
+        pending = [part_of(serde, each, values, links) for each in writes if each[2]]
+        taken = [part_of(serde, each) for each in own if each[2]]
         key = (*address.space, checkpoint["id"])
         return self._storing(partial(self._store, key, record, pending, taken, lease))
 
@@ -292,18 +315,19 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         self,
         key: tuple[str, str, str],
         record: Record,
-        pending: _Writes,
-        taken: _Writes,
+        pending: Sequence[Part],
+        taken: Sequence[Part],
         lease: Lease | None,
     ) -> RunnableConfig:
         thread, ns, at = key
         with self._lock:
             self._leases.check(lease)
+            space = self.storage[thread][ns]
             if pending and record.parent:
-                self._keep(self.writes[thread, ns, record.parent], pending)
+                space.keep(record.parent, pending)
             if taken:
-                self._keep(self.writes[key], taken)
-            self.storage[thread][ns][at] = record
+                space.keep(at, taken)
+            space[at] = record
         return address_config(*key)
 
     def _record(
@@ -313,28 +337,29 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
         written: Written,
-    ) -> Record:
+    ) -> tuple[Record, Mapping[str, Link]]:
+        """Return what is stored of a checkpoint, and the links to what it changed."""
         serde = self.serde
         with self._lock:
             parent = self._space(*address.space).get(address.id or "")
         header = header_of(checkpoint)
-        del header["channel_versions"]
+        del header["channel_versions"], header["id"]
         if parent is None:  # a head would tell of what is gone
             ground = address._replace(id=None)
             encoded = self._encode(ground, checkpoint, new_versions, written)
         else:
             before = parent.versions
             encoded = self._encode(address, checkpoint, new_versions, written, before)
-        versions, cells = placed(encoded, new_versions, parent)
+        versions, cells, links = placed(encoded, new_versions, parent)
         others = dump_channels(serde, checkpoint, encoded.loose)
-        return Record(
-            serde.dumps_typed(header),
+        record = Record(
+            *dump_head(serde, header, metadata),
             versions,
             cells,
-            {channel: Link(*cell) for channel, cell in others.items()},
-            dump_metadata(serde, metadata),
+            {name: link_to(cell) for name, cell in others.items()} or NO_LINKS,
             address.id,
         )
+        return record, links
 
     def _stage_end(
         self,
@@ -370,9 +395,9 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         lease: Lease | None = None,
     ) -> Staged[None]:
         """Encode what `put_writes` stores, of one task or of several."""
-        cells = dump_step(self.serde, writes)
+        parts = [part_of(self.serde, each) for each in writes if each[2]]
         key = located(config)
-        return self._storing(partial(self._record_writes, key, cells, lease))
+        return self._storing(partial(self._record_writes, key, parts, lease))
 
     @staticmethod
     def _storing(store: Callable[[], R]) -> Staged[R]:
@@ -382,17 +407,12 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
         return Storing(store, astore)
 
     def _record_writes(
-        self, key: tuple[str, str, str], cells: _Writes, lease: Lease | None
+        self, key: tuple[str, str, str], parts: Sequence[Part], lease: Lease | None
     ) -> None:
+        thread, ns, at = key
         with self._lock:
             self._leases.check(lease)
-            self._keep(self.writes[key], cells)
-
-    @staticmethod
-    def _keep(held: dict[tuple[str, int], WriteCell], cells: _Writes) -> None:
-        for write in cells:
-            if write.replaces or (write.task, write.idx) not in held:
-                held[write.task, write.idx] = write
+            self.storage[thread][ns].keep(at, parts)
 
     # Threads over time
 
@@ -419,8 +439,8 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
     def _summary(self, thread: str, at: str) -> ThreadSummary:
         record = self.storage[thread][""][at]
         shown = record._replace(
-            cells=Overlay({c: link for c, link in record.cells.items() if is_own(c)}),
-            loose={},
+            cells=layer({c: link for c, link in record.cells.items() if is_own(c)}),
+            loose=NO_LINKS,
         )
         restored = restore(self.serde, shown.item(self._pending(thread, "", at)))
         newest = checkpoint_tuple((thread, "", at), record, restored)
@@ -436,11 +456,9 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
     def _page(self, after: str | None) -> ThreadPage:
         with self._lock:
-            written = {thread for thread, _, _ in self.writes}
-            threads = sorted({*self.storage, *written})
             return [
                 (thread, max((at for (_, at), _ in self._places(thread)), default=None))
-                for thread in threads
+                for thread in sorted(self.storage)
                 if after is None or thread > after
             ]
 
@@ -453,7 +471,7 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
             outline = Outline(
                 {place: record.parent for place, record in records.items()},
                 {place for place, writes in written.items() if _asks(writes)},
-                lambda place: self.serde.loads_typed(records[place].metadata),
+                lambda place: self._metadata(records[place]),
                 self._leases.is_held(thread),
             )
             if rule.spares(outline):
@@ -477,27 +495,27 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
     def _written(self, thread: str) -> dict[Place, _Writes]:
         return {
-            (ns, at): [*writes.values()]
-            for (owner, ns, at), writes in self.writes.items()
-            if owner == thread
+            (ns, at): writes.every()
+            for ns, space in self.storage.get(thread, {}).items()
+            for at, writes in space.writes.items()
         }
 
     def _delete(
         self, thread: str, doomed: set[Place], stale: set[Place], *, whole: bool
     ) -> None:
-        for ns, at in stale:
-            del self.writes[thread, ns, at]
         if whole:
             self.storage.pop(thread, None)
             self._leases.forget(thread)
             return
+        for ns, at in stale:
+            del self.storage[thread][ns].writes[at]
         for ns, at in doomed:
             del self.storage[thread][ns][at]
         for ns, space in [*self.storage.get(thread, {}).items()]:
             for at, record in space.items():
                 if record.parent is not None and (ns, record.parent) in doomed:
                     space[at] = record._replace(parent=None)
-            if not space:
+            if not (space or space.writes):
                 del self.storage[thread][ns]
 
     def _copying(self, source: str, target: str, dry_run: bool) -> Staged[Affected]:
@@ -505,14 +523,15 @@ class InMemorySaver(StagedSaver, UpkeepSaver):
 
     def _copy(self, source: str, target: str, dry_run: bool) -> Affected:
         with self._lock:
-            if self.storage.get(target) or self._written(target):
+            if self.storage.get(target):
                 raise ValueError(f"thread `{target}` is not empty")
             records, written = dict(self._places(source)), self._written(source)
             if not dry_run:
                 for (ns, at), record in records.items():
                     self.storage[target][ns][at] = record
                 for ns, at in written:
-                    self.writes[target, ns, at] = dict(self.writes[source, ns, at])
+                    held = self.storage[source][ns].writes[at]
+                    self.storage[target][ns].writes[at] = held.copy()
         return sum_of(
             [*records.values()], [write for each in written.values() for write in each]
         )

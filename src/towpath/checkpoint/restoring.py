@@ -29,11 +29,11 @@ from towpath.checkpoint.changes import (
     Link,
     Trace,
     digest_of,
-    entries,
+    start_of,
 )
 from towpath.checkpoint.record import Cell
 from towpath.checkpoint.serde.base import SerializerProtocol
-from towpath.checkpoint.serde.jsonplus import JsonPlusSerializer
+from towpath.checkpoint.serde.jsonplus import VALUE, JsonPlusSerializer
 from towpath.errors import DeserializationError
 
 _BATCH: Final = 32
@@ -129,10 +129,14 @@ def restore_traced(
     frames, plans = reader.gather((item,))
     decoded = reader.decode(frames)
     [restored] = reader.made((item,), plans, iter(decoded))
-    digests = reader.digests(frames, decoded)
+    framed = {
+        id(value): frame
+        for frame, value in zip(frames, decoded, strict=True)
+        if type(frame) is list
+    }
     traces = {}
     for channel, link in item.links.items():
-        trace = reader.trace(link, restored[1][channel], digests)
+        trace = reader.trace(link, restored[1][channel], framed)
         if trace is not None:
             traces[channel] = trace
     return restored, traces
@@ -240,12 +244,18 @@ class _Reader:
         while at is not None and id(at) not in ready:
             links.append(at)
             at = at.base
+        links.reverse()
         steps: list[_Step] = []
-        for each in reversed(links):
+        for each, content in zip(links, self._contents(links), strict=True):
             key = id(each) if asked.get(id(each)) else 0
             if key:
                 ready.add(key)
-            steps.append((key, each.tag, self._gathered(each, frames)))
+            steps.append((key, each.tag, content))
+            if content is None:
+                frames.append(each)
+            else:
+                for group in _groups(each.tag, content):
+                    frames += [frame for frame in group if type(frame) is list]
         return _Route(0 if at is None else id(at), False, steps, cut)
 
     def _end(self, link: Link, start: int, frames: list[Frame]) -> _Route:
@@ -261,15 +271,14 @@ class _Reader:
                 return _Route(0, False, ((0, LIST, own),))
         return self._path(link, frames, start)
 
-    def _gathered(self, link: Link, frames: list[Frame]) -> Any:
-        tag = link.tag
-        if tag not in APART:
-            frames.append(link)
-            return None
-        content = self._unpacked(link.data)
-        for group in _groups(tag, content):
-            frames += [frame for frame in group if type(frame) is list]
-        return content
+    def _contents(self, links: Sequence[Link]) -> Sequence[Any]:
+        """What links hold, the elements still encoded; None of one that has none."""
+        if self._plain and all(link[0] in APART for link in links):
+            # What is in them has the codec's common form, and there may be many.
+            return self.decode([(VALUE, link[1]) for link in links])
+        return [
+            self._unpacked(link.data) if link.tag in APART else None for link in links
+        ]
 
     def _unpacked(self, data: bytes) -> Any:
         content = ormsgpack.unpackb(data)
@@ -331,33 +340,35 @@ class _Reader:
 
     # What is remembered of it
 
-    def digests(
-        self, frames: Sequence[Frame], decoded: Sequence[Any]
-    ) -> dict[int, int]:
-        """Return the digests of elements by their ids."""
-        return {
-            id(value): self._digest(value, (frame[0], frame[1]))
-            for frame, value in zip(frames, decoded, strict=True)
-            if type(frame) is list
-        }
+    def trace(
+        self, link: Link, value: Any, framed: Mapping[int, Frame]
+    ) -> Trace | None:
+        """Return what is to be remembered of a value; None if it cannot change.
 
-    def trace(self, link: Link, value: Any, digests: Mapping[int, int]) -> Trace | None:
-        """Return what is to be remembered of a value; None if it cannot change."""
+        `framed` are the elements, encoded, by the ids of what they were decoded to.
+        """
         if link.base is None and link.tag not in APART:
             if type(value) in SCALARS:
                 return None
             digest = self._digest(value, link[:2])
             return Trace(None, digest, len(link.data))
-        kept = [
-            digests[id(item)] if id(item) in digests else self._digest(item, None)
-            for _, item in entries(value)
-        ]
+        items = value if type(value) is list else value.values()
+        found = [framed.get(id(item)) for item in items]
+        start = start_of(found) if self._plain and type(value) is list else None
+        if start is not None:
+            # As `digest_of` has it: there may be thousands.
+            kept = [hash((frame[0], frame[1])) or 1 for frame in found if frame]
+        else:
+            kept = [
+                self._digest(item, None if frame is None else (frame[0], frame[1]))
+                for item, frame in zip(items, found, strict=True)
+            ]
         steps = link.chain()
-        since = sum(len(step.data) + ROW for step in steps[1:])
+        since = sum([len(step.data) + ROW for step in steps[1:]])
         known: Any = (
             kept if type(value) is list else dict(zip(value, kept, strict=True))
         )
-        return Trace(value.copy(), known, len(steps[0].data), since)
+        return Trace(value.copy(), known, len(steps[0].data), since, start)
 
     def _digest(self, value: Any, cell: Cell | None) -> int:
         if type(value) in SCALARS:

@@ -31,7 +31,7 @@ from towpath.checkpoint.base.saver import (
 from towpath.checkpoint.changes import Differ
 from towpath.checkpoint.heads import Heads, changed_in_place, encode_values
 from towpath.checkpoint.layout import Known
-from towpath.checkpoint.overlay import Overlay
+from towpath.checkpoint.overlay import Layer
 from towpath.checkpoint.record import Cell, changed, follows, loose
 from towpath.semantics import default
 from towpath.types import RunnableConfig
@@ -129,7 +129,7 @@ class StagedSaver(BaseCheckpointSaver[int]):
         checkpoint: Checkpoint,
         new_versions: ChannelVersions,
         written: Written,
-        parent: Overlay[str | int | float] | None = None,
+        parent: Layer[str | int | float] | None = None,
     ) -> Encoded:
         """Encode what changed since the parent.
 

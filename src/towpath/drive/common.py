@@ -27,6 +27,7 @@ from towpath.kernel.commands import (
 )
 from towpath.kernel.request import Chunk, capable
 from towpath.kernel.settle import seconds_of
+from towpath.step.children import Child
 from towpath.step.isolate import isolate
 from towpath.step.tasks import Task
 
@@ -90,8 +91,19 @@ def cancel(tasks: Sequence[Task], running: dict[Task, AsyncTask[None]]) -> list[
         if isinstance(code, Coroutine) and getcoroutinestate(code) == CORO_CREATED:
             del running[task]
             unbegun.append(task)
+        task.stopped = True
         job.cancel()
     return unbegun
+
+
+def given_up(tasks: Sequence[Task], running: Collection[Task]) -> list[Task]:
+    """Give up on those of tasks that the threads of their callers are at."""
+    left: list[Task] = [
+        t for t in tasks if isinstance(t, Child) and t.inline and t not in running
+    ]
+    for task in left:
+        task.abandoned = True
+    return left
 
 
 class Deferred:

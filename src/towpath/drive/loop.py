@@ -24,7 +24,7 @@ from towpath.call.attempt import (
     run_async,
     run_blocking,
 )
-from towpath.call.children import refuse, settle_error, settle_value
+from towpath.call.children import refuse
 from towpath.call.scope import RunScope, TaskContext
 from towpath.call.threads import Lanes
 from towpath.drive.common import (
@@ -35,6 +35,7 @@ from towpath.drive.common import (
     conclusion,
     dated,
     fork_name,
+    given_up,
     is_inline,
     pause_before_claim,
     runs_here,
@@ -42,7 +43,7 @@ from towpath.drive.common import (
     staged,
     stamp,
 )
-from towpath.drive.queues import Backlog, Inbox, bring, turn_away
+from towpath.drive.queues import NONE, UNHEARD, Backlog, Inbox, bring, serve, turn_away
 from towpath.drive.reading import afetch_all
 from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
@@ -75,31 +76,33 @@ class LoopDriver:
     while it is; `left` is what that leaves to obey.
     """
 
-    # Class attributes are the defaults: tasks of most runs call no others.
+    # Class attributes are the defaults: tasks of most runs call no others, and of
+    # many runs that wait at once each holds no more than it needs.
     ended = False
+    cancelled: BaseException | None = None
+    gate: asyncio.Semaphore | None = None
+    lanes: Lanes | None = None
+    own_backlog = False
+    storing: asyncio.Future[Any] | None = None
     in_place: Task | None = None
     own: asyncio.Task[Any] | None = None
     pump: asyncio.Task[None] | None = None
     pumping = False
     left: Any = None
     fault: BaseException | None = None
-    widened: frozenset[Task] = frozenset()
+    widened: frozenset[Task] = NONE
+    deadlines = Deadlines(None)
 
     def __init__(self, scope: RunScope) -> None:
         self.scope = scope
         self.loop = asyncio.get_running_loop()
         self.inbox = Inbox()
-        self.outbox: deque[Chunk] = deque()
-        self.brought: deque[Called | Task] = deque()
-        self.lanes: Lanes | None = None
+        self.outbox: deque[Chunk] = deque() if scope.heard else UNHEARD
         self.running: dict[Task, asyncio.Task[Any]] = {}
-        self.gate: asyncio.Semaphore | None = None
-        self.hopping: set[Task] = set()
-        self.own_backlog = False
-        self.storing: asyncio.Future[Any] | None = None
-        self.cancelled: BaseException | None = None
+        self.hopping: set[Task] | frozenset[Task] = NONE
         self.events: list[Any] = []
-        self.deadlines = Deadlines(scope.req.step_timeout)
+        if scope.req.step_timeout is not None:
+            self.deadlines = Deadlines(scope.req.step_timeout)
 
     def emit(self, chunk: Chunk) -> None:
         """Take a chunk from the loop or from any thread."""
@@ -133,7 +136,9 @@ class LoopDriver:
                     self.collect()
                     while outbox:
                         yield dated(outbox.popleft())
-                    reply = await self.obey(command)
+                    # What was replied before is not to live as long as this takes.
+                    reply = None
+                    reply = await ORDERS[type(command)](self, command)
                 except (GeneratorExit, asyncio.CancelledError) as error:
                     await self.close(program, command, error)
                     raise
@@ -188,7 +193,7 @@ class LoopDriver:
             while True:
                 self.outbox.clear()  # nobody takes chunks any more
                 try:
-                    reply = await self.obey(command)
+                    reply = await ORDERS[type(command)](self, command)
                 except Exception as failure:
                     command = program.throw(failure)
                 else:
@@ -199,10 +204,6 @@ class LoopDriver:
         except BaseException as raised:
             if raised is not reason:
                 raise
-
-    async def obey(self, command: Any) -> Any:
-        """Do what a command says."""
-        return await ORDERS[type(command)](self, command)
 
     # -- tasks --------------------------------------------------------------
 
@@ -219,15 +220,18 @@ class LoopDriver:
                 self.cancelled = NodeCancelledError(self.scope.plan.name)
         if self.cancelled is not None:
             return (Cancelled(self.cancelled, tasks),)
-        if len(tasks) == 1 and not self.pumping and runs_here(self.scope, tasks[0]):
-            task = self.in_place = tasks[0]
+        task = tasks[0]
+        lone = len(tasks) == 1 and not (self.pumping or task.spec.apart)
+        if lone and runs_here(self.scope, task):
+            self.in_place = task
             self.own = asyncio.current_task()  # a stream may be read by several
             await self.here(task)
             self.in_place = None
             if self.pump is None:
                 return (task,)
             return await self.joined(task)
-        if type(tasks[0]) is Task:
+        self.own = self.own if self.pumping else asyncio.current_task()
+        if type(task) is Task:
             self.deadlines.begin_step()
         width = self.scope.config.get("max_concurrency")
         if width and self.gate is None:
@@ -289,23 +293,14 @@ class LoopDriver:
         """Make a blocking call in a lane and await its result."""
         if self.lanes is None:
             self.lanes = Lanes(self.scope.config.get("max_concurrency"))
+            self.hopping = set()
         future: asyncio.Future[Any] = self.loop.create_future()
-
-        def work() -> None:
-            task.line = get_ident()
-            try:
-                value = job()
-            except BaseException as error:
-                self.from_thread(settle_error, future, error)
-            else:
-                self.from_thread(settle_value, future, value)
-
-        self.lanes.submit(((future, work),))
-        self.hopping.add(task)
+        self.lanes.submit(((future, partial(serve, self, future, task, job)),))
+        self.hopping |= {task}
         try:
             return await future
         finally:
-            self.hopping.discard(task)
+            self.hopping -= {task}
             if task in self.widened:
                 self.widened -= {task}
                 self.lanes.narrow()
@@ -323,21 +318,19 @@ class LoopDriver:
         spared = set() if hurry else self.hopping
         stopped = [t for t in command.tasks if t.abandoned or t not in spared]
         over = cancel(stopped, self.running)
-        for task in command.tasks if hurry else ():
-            if isinstance(task, Child) and task.inline and task not in self.running:
-                task.abandoned = True  # the thread of its caller is at it
-                over.append(task)
-        return over
+        return [*over, *given_up(command.tasks, self.running)] if hurry else over
 
     def collect(self) -> None:
         """Sort what is in the inbox."""
         items = self.inbox.items
-        while items:
-            item = items.popleft()
+        if not items:
+            return
+        for item in items:
             if type(item) is Task and not item.abandoned:  # the rule
                 self.events.append(item)
             else:
                 self.sort(item)
+        items.clear()
 
     def sort(self, item: Any) -> None:
         """A chunk goes out, an event to the program; late results to nobody."""
@@ -429,9 +422,11 @@ class LoopDriver:
 
     def give_up(self, child: Child) -> None:
         """Nobody awaits this child any more."""
-        job = self.running.get(child)
-        if job is not None and child not in self.hopping:
-            job.cancel()
+        if child in self.hopping:
+            return
+        for unbegun in cancel((child,), self.running):
+            unbegun.error = asyncio.CancelledError()
+            self.hand_back(unbegun)
 
     async def go_on(self) -> None:
         """Obey the program until the task that is awaited in place has returned."""
@@ -440,7 +435,7 @@ class LoopDriver:
             command = program.send(())
             while type(command) is not Wait or self.in_place is not None:
                 try:
-                    reply = await self.obey(command)
+                    reply = await ORDERS[type(command)](self, command)
                 except BaseException as error:
                     command = program.throw(error)
                 else:
@@ -482,7 +477,7 @@ class LoopDriver:
         """The run is over: answer the calls that nobody is going to see to."""
         self.ended = True
         self.scope.driver = None
-        turn_away(self.brought)
+        turn_away(self)
         self.collect()
         while self.events:
             if type(item := self.events.pop()) is Called:
@@ -583,8 +578,6 @@ class LoopDriver:
 
 
 # As in the blocking driver, a table of functions: bound methods would be a cycle.
-
-
 ORDERS: Final[dict[type, Callable[[LoopDriver, Any], Awaitable[Any]]]] = {
     Launch: LoopDriver.launch,
     Wait: LoopDriver.wait,

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from threading import get_ident
+from typing import Any, Final, Protocol, TypeVar
 
-from towpath.call.children import refuse
+from towpath.call.children import refuse, settle_error, settle_value
 from towpath.drive.common import BACKLOG, bundled
 from towpath.kernel.commands import Called
+from towpath.kernel.request import Chunk
 from towpath.step.children import Child
 from towpath.step.tasks import Task
 
 T = TypeVar("T")
+
+# What a driver has for what it has none of: many of them may wait at once.
+NONE: Final[frozenset[Task]] = frozenset()
+UNHEARD: Final[deque[Chunk]] = deque(maxlen=0)
+"""Where chunks go that nobody hears: it keeps none."""
 
 
 class Stored(Protocol):
@@ -120,7 +127,7 @@ class Inbox:
     __slots__ = ("items", "reader")
 
     def __init__(self) -> None:
-        self.items: deque[Any] = deque()
+        self.items: list[Any] = []
         self.reader: asyncio.Future[None] | None = None
 
     def put(self, item: Any) -> None:
@@ -144,13 +151,27 @@ class Host(Protocol):
 
     loop: asyncio.AbstractEventLoop
     ended: bool
-    brought: deque[Called | Task]
 
     def called(self, child: Child) -> None:
         """Take a call, in the loop."""
 
     def hand_back(self, task: Task) -> None:
         """Take a task that has run."""
+
+
+def serve(
+    driver: Host, future: asyncio.Future[Any], task: Task, job: Callable[[], Any]
+) -> None:
+    """Make a call of a task's, in a thread, and settle a future of the loop."""
+    task.line = get_ident()
+    outcome: Any
+    settle: Callable[..., None]
+    try:
+        outcome, settle = job(), settle_value
+    except BaseException as error:
+        outcome, settle = error, settle_error
+    with suppress(RuntimeError):  # the loop is closed
+        driver.loop.call_soon_threadsafe(settle, future, outcome)
 
 
 def bring(driver: Host, item: Called | Task) -> None:
@@ -160,26 +181,32 @@ def bring(driver: Host, item: Called | Task) -> None:
     next turn. So it lies where the end of the run finds it; and who comes after
     that looks for itself.
     """
-    driver.brought.append(item)
+    brought(driver).append(item)
     if not driver.ended:
         with suppress(RuntimeError):  # the loop is closed
             driver.loop.call_soon_threadsafe(take, driver)
             return
-    turn_away(driver.brought)
+    turn_away(driver)
 
 
 def take(driver: Host) -> None:
     """Take what threads have brought, in the loop."""
-    for item in drained(driver.brought):
+    for item in drained(brought(driver)):
         if isinstance(item, Called):
             driver.called(item.child)
         else:
             driver.hand_back(item)
 
 
-def turn_away(brought: deque[Called | Task]) -> None:
+def brought(driver: Host) -> deque[Called | Task]:
+    """What threads have brought; made for those to which any does, by any thread."""
+    there: deque[Called | Task] = vars(driver).setdefault("brought", deque())
+    return there
+
+
+def turn_away(driver: Host) -> None:
     """Answer those for whom it is too late."""
-    for item in drained(brought):
+    for item in drained(brought(driver)) if hasattr(driver, "brought") else ():
         child = item.child if isinstance(item, Called) else item
         if isinstance(child, Child):
             refuse(child)

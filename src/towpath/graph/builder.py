@@ -22,6 +22,7 @@ from towpath.channels.base import COPIED, BaseChannel
 from towpath.constants import END, HANDLER, ROOT, START, TAG_HIDDEN, TASKS
 from towpath.graph.joins import TakenBarrier
 from towpath.plan import BranchSpec, JoinSpec, NodeSpec, Plan, View, tables
+from towpath.plan.apart import set_apart
 from towpath.plan.brief import is_brief
 from towpath.plan.identity import identity_of, routing_of
 from towpath.schema import class_channels, merge_channels, shape_of, validator_of
@@ -181,7 +182,7 @@ class PlanMaker:
     def entry(self, edges: list[tuple[str, Any]]) -> NodeSpec:
         """The node that passes input on."""
         branches = self.branches(START)
-        return NodeSpec(
+        spec = NodeSpec(
             START,
             None,
             (START,),
@@ -193,6 +194,8 @@ class PlanMaker:
             tags=(TAG_HIDDEN,),
             finishes=START in self.finishing,
         )
+        set_apart(spec)
+        return spec
 
     def branches(self, name: str) -> tuple[BranchSpec, ...]:
         several = self.blueprint.branches.get(name)
@@ -241,7 +244,7 @@ class PlanMaker:
         if self.joins:
             triggers.extend(join.channel for join in self.joins if join.target == name)
         branches = self.branches(name)
-        nodes[name] = NodeSpec(
+        nodes[name] = spec = NodeSpec(
             name,
             node.action,
             tuple(triggers),
@@ -267,6 +270,9 @@ class PlanMaker:
                 identity_of(node.runnable, routing_of(edges, branches)) if cache else ""
             ),
         )
+        if not spec.simple:
+            set_apart(spec)
         if handler is not None:
             key = f"{HANDLER}{name}"
             nodes[key] = NodeSpec(key, handler, (), view, handles=name)
+            set_apart(nodes[key])

@@ -140,8 +140,7 @@ def merged(left: list[BaseMessage], right: list[BaseMessage]) -> list[BaseMessag
     for index in range(len(right) - 1, -1, -1):
         new = right[index]
         if isinstance(new, RemoveMessage) and new.id == REMOVE_ALL_MESSAGES:
-            left, right = [], right[index + 1 :]
-            break
+            return right[index + 1 :]  # as it is: so the peer
     found = list(left)
     places = {message.id: index for index, message in enumerate(found)}
     removed: set[str | None] = set()

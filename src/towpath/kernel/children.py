@@ -153,4 +153,4 @@ def copied(writes: Sequence[Write]) -> list[Write]:
 def drop(child: Child, why: str) -> None:
     """Fail a child that is not going to run."""
     child.error = NodeCancelledError(child.name, f"task `{child.name}` {why}")
-    child.parent.bereft = True
+    child.stopped = child.parent.bereft = True

@@ -137,7 +137,8 @@ class Sight:
 
     def shown_tasks(self, inside: Mapping[str, StateSnapshot]) -> list[PregelTask]:
         plan, pending = self.plan, self.pending
-        answered = accepted_answers(pending) if self.live else {}
+        closes = self.live and plan.semantics.answered_questions == "closed"
+        answered = accepted_answers(pending) if closes else {}
         shown = []
         for task in self.tasks:
             state: Any = inside.get(task.id)

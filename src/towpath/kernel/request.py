@@ -97,8 +97,9 @@ class Request:
     def __init__(self, input: Any, keys: Keys, **given: Any) -> None:
         self.input = input
         self.keys = keys
-        assert FIELDS.issuperset(given), given.keys() - FIELDS
-        self.__dict__.update(given)
+        if given:  # only then: it takes a dict of its own
+            assert FIELDS.issuperset(given), given.keys() - FIELDS
+            self.__dict__.update(given)
 
     @cached_property
     def ns(self) -> str:

@@ -9,7 +9,8 @@ the replies of commands and on the tasks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -119,6 +120,7 @@ def loop(session: Session) -> Program[Status]:
             yield from session.release_late()
             return "interrupt"
         retold = True
+        arrived = ()  # tasks of this step are not to live through the next
         advance(session)
         if saver is not None:
             yield from session.commit("loop")
@@ -224,23 +226,44 @@ def restore_task(session: Session, task: Task, recorded: Sequence[Write]) -> boo
         return False
     task.interrupts = asked
     task.halted = session.halted = True
-    session.interrupts.extend(asked)
+    session.interrupts = (*session.interrupts, *asked)
     return True
 
 
 def told_output(session: Session, status: Status) -> Any:
     """The output of the run; what finished beside a question is shown applied."""
-    plan, state, req = session.plan, session.state, session.req
-    values = state.values
+    req = session.req
+    values: Mapping[str, Any] = session.state.values
     if status == "interrupt":
-        done = in_fold_order([task for task in session.tasks if task.done])
-        writes = [w for task in done for w in task.writes]
-        if touches(writes, req.keys):
-            values = dict(fresh_values(plan, state, writes))
+        values = values_at_stop(session)
+        if values is not session.state.values:
             session.tell("values", output(values, req.keys))
     elif session.last is not MISSING:
         return session.last
     return output(values, req.keys) if known(session, values) else None
+
+
+def values_at_stop(session: Session) -> Mapping[str, Any]:
+    """The values with what was written beside a question, and before it.
+
+    A branch asks after its node has written; that belongs to the state only when the
+    branch is through, so where it does not fit, that is not the moment to say so.
+    """
+    asking = [task for task in session.tasks if task.halted and task.writes]
+    done = [task for task in session.tasks if task.done]
+    with suppress(Exception):  # reducers may raise anything
+        if asking:
+            return with_writes(session, [*done, *asking])
+    return with_writes(session, done)
+
+
+def with_writes(session: Session, tasks: Sequence[Task]) -> Mapping[str, Any]:
+    """The values with what these tasks wrote folded in, where it can be seen."""
+    state = session.state
+    writes = [w for task in in_fold_order(tasks) for w in task.writes]
+    if not touches(writes, session.req.keys):
+        return state.values
+    return fresh_values(session.plan, state, writes)
 
 
 def known(session: Session, values: Any) -> bool:

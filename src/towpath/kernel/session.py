@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from towpath.checkpoint.base.saver import Added, Exact
-from towpath.constants import CARRIED, ERROR, INTERRUPT, MISSING, RESUME
+from towpath.constants import CARRIED, ERROR, INTERRUPT, MISSING, NULL_TASK_ID, RESUME
 from towpath.errors import SerializationError
 from towpath.kernel.commands import (
     Finish,
@@ -65,6 +65,9 @@ class Session:
     how: Any = "behind"
     held: Persist | None = None
     tasks: Sequence[Task] = ()
+    late: LateWrites = ()
+    failures: Sequence[Task] = ()
+    interrupts: Sequence[Interrupt[Any]] = ()
     config: Mapping[str, Any] = NONE
     parent_config: Mapping[str, Any] | None = None
     metadata: Mapping[str, Any] = NONE
@@ -81,9 +84,6 @@ class Session:
         self.tells = req.modes
         self.ns = req.path if req.modes else ()
         self.pending: dict[str, list[Write]] = {}
-        self.late: list[tuple[str, str, Sequence[Write]]] = []
-        self.failures: list[Task] = []
-        self.interrupts: list[Interrupt[Any]] = []
         if self.saver is not None:
             self.atomic = capable(self.saver, "atomic_commit")
             self.grouping = capable(self.saver, "staged")
@@ -92,6 +92,8 @@ class Session:
             at_once = req.durability == "sync" or capable(self.saver, "inline")
             self.lends = at_once and self.grouping
             self.held_records, self.unsaved = [], {}
+        else:
+            state.changed = None
         keys = (req.keys,) if isinstance(req.keys, str) else req.keys
         self.fading = bool(plan.ticking) and not plan.ticking.isdisjoint(keys)
 
@@ -160,7 +162,7 @@ class Session:
         """Record finished tasks; the last of a step go with the commit."""
         entries = list(map(self.result_of, tasks))
         if last:
-            self.late.extend(entries)
+            self.late = (*self.late, *entries)
         else:
             # A caller may act on a child's result as soon as it has it.
             how = "wait" if isinstance(tasks[0], Child) else None
@@ -188,9 +190,18 @@ class Session:
             writes.append((RESUME, list(task.answers)))
         yield from self.record(task.id, path_key(task.path), writes)
 
+    def forget(self, question: str | None) -> Program[None]:
+        """Let a question be open again whose answer was refused."""
+        answers = dict(self.req.answers)
+        closes = self.plan.semantics.answered_questions == "closed"
+        if question in answers and closes and not self.req.nested:
+            del answers[question]
+            self.req.answers = answers
+            yield from self.record(NULL_TASK_ID, "", [(RESUME, answers)])
+
     def release_late(self) -> Program[None]:
         """Record by themselves the writes that no commit will carry."""
-        late, self.late = self.late, []
+        late, self.late = self.late, ()
         if late:
             yield from self.record_all(late)
 
@@ -216,17 +227,19 @@ class Session:
         late: LateWrites = ()
         if self.late:
             if self.atomic:
-                late, self.late = self.late, []
+                late, self.late = self.late, ()
             else:
                 yield from self.release_late()
-        for name in state.changed:
+        for name in state.changed or ():
             self.unsaved[name] = state.versions[name]
-        self.metadata = self.metadata_of(source)
+        metadata = self.metadata_of(source)
+        if self.tells:
+            self.metadata = metadata.copy()
         command = Persist(
             self.saver,
             self.req.place(None if self.held else state.id),
             to_checkpoint(state, lent=self.exact and self.lends),
-            dict(self.metadata),
+            metadata,
             Exact(self.unsaved) if self.exact else self.unsaved,
             late,
             self.how,
@@ -241,6 +254,7 @@ class Session:
                 yield from self.record_all(late)
             raise
         state.step += 1
+        state.written = None
 
     def put(self, command: Persist) -> Program[None]:
         """Have a checkpoint stamped and stored, now or at the end of the run."""
@@ -262,8 +276,13 @@ class Session:
         except SerializationError as error:
             self.name_writers(error)
             raise
-        self.config = self.req.shown(state.id)
-        self.parent_config = self.req.shown(above) if above else None
+        self.stand_at(state.id, above)
+
+    def stand_at(self, checkpoint: str, parent: str | None) -> None:
+        """Note for those who are told which checkpoint the run has come to."""
+        if self.tells:
+            self.config = self.req.shown(checkpoint)
+            self.parent_config = self.req.shown(parent) if parent else None
 
     def name_writers(self, error: SerializationError) -> None:
         """Say which nodes wrote what could not be stored.

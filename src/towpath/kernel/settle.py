@@ -26,6 +26,7 @@ from towpath.errors import (
     ParentCommand,
     SerializationError,
     StepTimeoutError,
+    refused_answer,
 )
 from towpath.kernel.children import Nursery, drop, keep, restore_child
 from towpath.kernel.commands import (
@@ -261,12 +262,12 @@ class Round:
         """Do something; if a saver, a cache or a policy fails, the run is over.
 
         A value that no saver takes is the fault of what wrote it: what finishes
-        beside that is recorded. A parent is not, which was told that its child failed.
+        beside that is recorded. A parent is not that was told its child had failed.
         """
         try:
             yield from part
         except Exception as error:
-            if self.nursery is not None or not isinstance(error, SerializationError):
+            if not isinstance(error, SerializationError):
                 self.session.broken = True
             yield from self.close(error)
             yield from self.fail_strays(error)
@@ -313,12 +314,13 @@ class Round:
 
     def park(self, task: Task) -> Program[None]:
         """A task waits for an answer."""
-        self.parked = self.session.halted = True
+        session = self.session
+        self.parked = session.halted = True
         task.error = None
-        self.session.interrupts.extend(task.interrupts)
-        if self.session.saver is not None:
-            yield from self.session.record_parked(task)
-        self.session.tell_parked(task)
+        session.interrupts = (*session.interrupts, *task.interrupts)
+        if session.saver is not None:
+            yield from session.record_parked(task)
+        session.tell_parked(task)
 
     def failed(self, task: Task, error: BaseException) -> Program[None]:
         """An attempt failed: try again, hand over, or give up."""
@@ -334,6 +336,7 @@ class Round:
         handler = task.spec.error_handler
         if self.session.saver is not None:
             yield from self.session.record_failed(task)
+            yield from self.session.forget(refused_answer(error))
         self.session.tell_result(task)
         if isinstance(task, Child):
             yield from self.settled(task)
@@ -341,7 +344,7 @@ class Round:
         if handler is not None and isinstance(error, Exception) and not self.over:
             yield from self.hand_over(task, handler, error)
             return
-        self.session.failures.append(task)
+        self.session.failures = (*self.session.failures, task)
         yield from self.close(error)
 
     def hand_over(self, task: Task, handler: str, error: Exception) -> Program[None]:
@@ -503,6 +506,8 @@ class Round:
         if self.nursery is not None:
             for child in self.nursery.strays(self.running):
                 child.error = error
+                for call in (child, *child.twins):
+                    call.parent.bereft = True
                 yield from self.settled(child)
 
     def desert(self) -> None:

@@ -73,9 +73,7 @@ def begin(plan: Plan, req: Request) -> Program[Session]:
     session = Session(plan, req, state)
     sign(session, saved, moved)
     session.metadata = saved.metadata
-    session.config = req.shown(state.id)
-    above = parent_id(saved)
-    session.parent_config = req.shown(above) if above else None
+    session.stand_at(state.id, parent_id(saved))
     session.pending = by_task(saved.pending_writes or ())
     if req.nested and req.pinned is not None:
         req.resuming = True
@@ -578,7 +576,7 @@ def branch_off(session: Session, answers: Mapping[str, Any]) -> Program[None]:
     else:
         state.carried = {}
     session.pending = kept
-    state.changed.clear()
+    state.changed = set()
     req.fork_base = req.fork_base or state.id
     yield from session.take_over("fork", kept)
     req.fork_id = req.fork_id or state.id

@@ -26,7 +26,9 @@ CHECKS: Final[tuple[Callable[[Routes], Iterator[Finding]], ...]] = (
     keys.parallel_writers,
     keys.fan_out_writers,
     keys.undeclared_keys,
+    keys.lost_assignments,
     keys.dead_keys,
+    keys.strange_subgraphs,
 )
 ORDER: Final = ("error", "warning", "note")
 

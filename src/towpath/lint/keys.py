@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from towpath.errors import nearest
+from towpath.channels.empties import kind_of
+from towpath.errors import names, nearest
 from towpath.lint.finding import Finding
 from towpath.lint.routes import Routes, is_sent_to
 from towpath.lint.source import Reading
@@ -115,6 +116,51 @@ def undeclared_keys(routes: Routes) -> Iterator[Finding]:
             )
 
 
+def lost_assignments(routes: Routes) -> Iterator[Finding]:
+    """L204: a key of the state is assigned, or changed in place, and not returned.
+
+    Where a function returns something, it may assign a key for its own use.
+    """
+    if routes.plan.root:
+        return
+    for spec in routes.visible:
+        reading = routes.nodes[spec.name]
+        if not reading.open_updates:
+            own = reading.touched.used if reading.keys else ()
+            lost = changed_by(routes.plan, reading) - reading.keys.union(own)
+            yield from lost_in(f"node `{spec.name}`", spec.name, lost, "return it")
+    for (name, branch), reading in routes.branches.items():
+        lost = changed_by(routes.plan, reading).difference(reading.touched.used)
+        what = f"branch `{branch}` of `{name}`"
+        yield from lost_in(what, name, lost, "let a node return it")
+
+
+def changed_by(plan: Plan, reading: Reading) -> frozenset[str]:
+    """The keys of the state that a function changes in its own copy."""
+    touched = reading.touched
+    # Objects that are no containers of the state's are shared, and may be changed.
+    kept = {key for key in touched.changed if holds_container(plan, key)}
+    return plan.key_set & (touched.assigned | kept)
+
+
+def holds_container(plan: Plan, key: str) -> bool:
+    """Whether a key holds a list, dict or set of which each node has its own."""
+    return kind_of(getattr(plan.channels.get(key), "typ", None)) in plan.copied
+
+
+def lost_in(what: str, node: str, keys: frozenset[str], hint: str) -> Iterator[Finding]:
+    for key in sorted(keys):
+        yield Finding(
+            "L204",
+            "warning",
+            f"{what} changes `{key}` in its own copy of the state, where nobody else "
+            "sees it",
+            hint,
+            node=node,
+            key=key,
+        )
+
+
 def dead_keys(routes: Routes) -> Iterator[Finding]:
     """L301, L302, L303: keys that nobody reads, or writes, or either."""
     plan = routes.plan
@@ -144,6 +190,29 @@ def dead_keys(routes: Routes) -> Iterator[Finding]:
 def dead(code: str, key: str, what: str, hint: str) -> Finding:
     severity = "note" if code == "L301" else "warning"
     return Finding(code, severity, f"{what} `{key}`", hint, key=key)  # type: ignore[arg-type] # one of the two
+
+
+def strange_subgraphs(routes: Routes) -> Iterator[Finding]:
+    """L304: a graph as a node that has no key in common with the one around it."""
+    plan = routes.plan
+    for spec in routes.visible:
+        graph = None if spec.action is None else spec.action.graph
+        inner = getattr(graph, "plan_of_graph", None)
+        if inner is None or inner.inlets is not None or inner.root or plan.root:
+            continue
+        shown = inner.output_keys
+        own = inner.input_keys | set([shown] if isinstance(shown, str) else shown)
+        leaves = routes.nodes[spec.name].leaves  # by a command for the one around it
+        if own & plan.key_set or leaves or is_sent_to(routes, spec.name):
+            continue
+        yield Finding(
+            "L304",
+            "warning",
+            f"the graph in node `{spec.name}` shares no key with the one around it: it "
+            f"has {names(sorted(own))}, and that has {names(plan.keys)}",
+            "call it in a function that translates, or give a key one name in both",
+            node=spec.name,
+        )
 
 
 def all_reads(routes: Routes) -> list[tuple[str, frozenset[str]]]:

@@ -21,6 +21,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
+from towpath.lint.assigned import Touched, touched
 from towpath.types import Command, Send, interrupt
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -41,8 +42,9 @@ class Reading:
     may be other updates, `open_routes` that it may go to other nodes than `gotos`.
     `answers` are what a path function returns, `open_answers` that there may be
     others. `fans` are nodes that several `Send`s of one return may go to. `read` are
-    the keys it reads of its state, None if that cannot be told. `leaves` says that
-    it may command the graph around its own.
+    the keys it reads of its state, None if that cannot be told, `touched` those that
+    it assigns or changes in place. `leaves` says that it may command the graph around
+    its own.
     """
 
     updates: list[frozenset[str]] = field(default_factory=list)
@@ -55,6 +57,7 @@ class Reading:
     fans: set[str] = field(default_factory=set)
     read: frozenset[str] | None = None
     leaves: bool = False
+    touched: Touched = field(default_factory=Touched)
 
     @property
     def sure_keys(self) -> frozenset[str]:
@@ -220,6 +223,9 @@ class Reader:
             if goes_on(self.node.body):
                 self.found.updates.append(frozenset())
         self.found.read = self.keys_read()
+        state = self.state()
+        if state is not None and state not in self.known:
+            self.found.touched = touched(nodes, state)
         return self.found
 
     def open(self) -> None:
@@ -452,10 +458,9 @@ class Reader:
 
     def keys_read(self) -> frozenset[str] | None:
         """The keys that are read of the first parameter, if only keys are."""
-        arguments = [*self.node.args.posonlyargs, *self.node.args.args]
-        if len(arguments) <= self.first:
+        state = self.state()
+        if state is None:
             return frozenset() if not self.node.args.vararg else None
-        state = arguments[self.first].arg
         found: set[str] = set()
         uses = keyed = 0
         for node in ast.walk(self.node):
@@ -465,6 +470,11 @@ class Reader:
                 found.add(key)
                 keyed += 1
         return frozenset(found) if uses == keyed else None
+
+    def state(self) -> str | None:
+        """The name of the parameter that takes the state."""
+        arguments = [*self.node.args.posonlyargs, *self.node.args.args]
+        return arguments[self.first].arg if len(arguments) > self.first else None
 
 
 def key_read(node: ast.AST, state: str) -> str | None:

@@ -113,6 +113,8 @@ class NodeSpec:
     # whether an async run can await them.
     simple: bool = False
     direct: bool = False
+    # Whether an async run gives it an asyncio task of its own, which it may cancel.
+    apart: bool = False
     # Whether it is known to call tasks, whose chunks come while it runs.
     calls: bool = False
     # How raw pregel nodes differ: their own read and write rules.
@@ -152,6 +154,8 @@ class Plan:
     semantics: Semantics
     copied: frozenset[type] = frozenset()
     signals: frozenset[str] = frozenset()
+    alone: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Each signal as what is on when it is the only one: shared by all runs."""
     wakes: Mapping[str, NodeSpec] = field(default_factory=dict)
     openers: frozenset[str] = frozenset()
     cells: Mapping[str, BaseChannel[Any, Any, Any]] = field(default_factory=dict)

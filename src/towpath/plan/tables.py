@@ -66,6 +66,7 @@ def tables(
             k for k, kind in kinds.items() if kind is UntrackedValue
         ),
         "signals": signals,
+        "alone": {key: frozenset((key,)) for key in signals},
         "wakes": {
             key: nodes[name]
             for key, names in listeners.items()

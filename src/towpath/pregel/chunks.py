@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -11,6 +11,7 @@ from towpath.errors import TowpathError, nearest
 from towpath.kernel.request import LIFECYCLE, Chunk
 from towpath.pregel.debug import get_bolded_text, get_colored_text
 from towpath.pregel.lifecycle import MODE, Listeners
+from towpath.shared import Shared
 
 MODES: Final = (
     "values",
@@ -22,6 +23,9 @@ MODES: Final = (
     "debug",
     "tools",
 )
+
+
+_sets: Final = Shared[frozenset[str]]()
 
 
 class InvalidModeError(TowpathError, ValueError):
@@ -45,6 +49,11 @@ def modes_of(mode: str | Sequence[str] | None) -> tuple[str, ...]:
                 f"there is no stream mode {each!r}", hint=nearest(each, MODES)
             )
     return modes
+
+
+def set_of(modes: Iterable[str]) -> frozenset[str]:
+    """Modes as a set, of which all runs share one; there are not many."""
+    return _sets.one(frozenset(modes))
 
 
 @dataclass(slots=True)
@@ -78,8 +87,8 @@ class Format:
     @property
     def heard(self) -> frozenset[str]:
         """Every mode that somebody of this run listens to."""
-        asked = self.modes | self.printed
-        return asked if self.listeners is None else asked | MODE
+        asked = self.modes | self.printed if self.printed else self.modes
+        return asked if self.listeners is None else set_of(asked | MODE)
 
     def wants(self, chunk: Chunk) -> bool:
         ns, mode, _ = chunk
@@ -92,7 +101,7 @@ class Format:
         """The modes in which subgraphs are heard through this run."""
         every, some = self.modes | self.printed, self.modes & self.inner
         passed = every if self.subgraphs else some
-        return passed if self.listeners is None else passed | MODE
+        return set_of(passed if self.listeners is None else passed | MODE)
 
     def shape(self, chunk: Chunk) -> Any:
         ns, mode, payload = chunk

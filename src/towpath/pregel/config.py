@@ -8,8 +8,10 @@ from typing import Any, Final
 from towpath.constants import CONF
 from towpath.context import RunnableConfig
 from towpath.errors import TowpathError, nearest
+from towpath.given import VALUES
 
 KEYS: Final = frozenset(RunnableConfig.__annotations__)
+COUNTED: Final = "it counts supersteps, the one that takes the input included"
 
 
 class InvalidConfigError(TowpathError, ValueError):
@@ -39,7 +41,9 @@ def merge(*configs: Mapping[str, Any] | None) -> dict[str, Any]:
             if key in ("metadata", CONF):
                 merged[key] = {**merged.get(key, {}), **value}
             elif key == "tags":
-                merged[key] = list(dict.fromkeys((*merged.get(key, ()), *value)))
+                # A lone text is one tag, not its letters.
+                more = (value,) if isinstance(value, str) else value
+                merged[key] = list(dict.fromkeys((*merged.get(key, ()), *more)))
             elif key == "callbacks" and merged.get(key):
                 merged[key] = joined(merged[key], value)
             else:
@@ -58,23 +62,87 @@ def check(config: Any) -> None:
             f"a config is a dict, not {config!r}",
             hint="for example {'configurable': {'thread_id': '1'}}",
         )
+    if not BARE.issuperset(config):
+        check_parts(config)
+    if part := config.get(CONF):
+        check_place(part)
+
+
+def check_parts(config: Mapping[Any, Any]) -> None:
+    """Refuse what few configs have, where it is of the wrong kind."""
     if not KEYS.issuperset(config):
-        for key in config:
-            # Keys of others' making may travel along; a slip of the pen may not.
-            if key not in KEYS and (near := nearest(key, KEYS)):
-                raise InvalidConfigError(f"a config has no key {key!r}", hint=near)
-    for key in ("metadata", CONF):
-        part = config.get(key)
-        if part and not is_mapping(part):
-            raise InvalidConfigError(f"config[{key!r}] is a dict, not {part!r}")
-    width = config.get("max_concurrency")
-    if width is not None and (not isinstance(width, int) or width < 1):
-        raise InvalidConfigError(
-            f"max_concurrency is a number of tasks, at least 1, not {width!r}"
-        )
-    ns = part.get("checkpoint_ns") if part else None
-    if ns is not None and not isinstance(ns, str):
-        raise InvalidConfigError(f"checkpoint_ns is text, not {ns!r}")
+        check_keys(config)
+    for key, look in LOOKS:
+        value = config.get(key)
+        if value is not None:
+            look(value)
+
+
+def check_keys(config: Mapping[Any, Any]) -> None:
+    """Refuse a key that is none, or a slip of the pen.
+
+    Keys of others' making may travel along.
+    """
+    for key in config:
+        if not isinstance(key, str):
+            raise NotAnOptionError(f"the keys of a config are text, not {key!r}")
+        if key not in KEYS and (near := nearest(key, KEYS)):
+            raise InvalidConfigError(f"a config has no key {key!r}", hint=near)
+
+
+def check_place(configurable: Mapping[str, Any]) -> None:
+    """Refuse what can name no checkpoint."""
+    if not is_mapping(configurable):
+        raise InvalidConfigError(f"config[{CONF!r}] is a dict, not {configurable!r}")
+    for key in ("checkpoint_ns", "checkpoint_id"):
+        named = configurable.get(key)
+        if named is not None and not isinstance(named, str):
+            raise InvalidConfigError(f"{key} is text, not {named!r}")
+
+
+def check_metadata(metadata: Any) -> None:
+    """Refuse metadata without names."""
+    if not is_mapping(metadata):
+        raise InvalidConfigError(f"config['metadata'] is a dict, not {metadata!r}")
+
+
+def check_width(width: Any) -> None:
+    """Refuse a `max_concurrency` that is no number of tasks."""
+    if not is_count(width) or width < 1:
+        kind = InvalidConfigError if is_count(width) else NotAnOptionError
+        raise kind(f"max_concurrency is a number of tasks, at least 1, not {width!r}")
+
+
+def check_tags(tags: Any) -> None:
+    """Refuse tags that are no list of texts."""
+    if not isinstance(tags, str | list | tuple | set | frozenset):
+        raise NotAnOptionError(f"tags are a list of texts, not {tags!r}")
+
+
+def check_callbacks(callbacks: Any) -> None:
+    """Refuse callbacks that are neither handlers nor langchain's manager of them."""
+    for handler in listed(callbacks):
+        if isinstance(handler, VALUES):
+            raise NotAnOptionError(
+                f"callbacks are a list of handlers, not {callbacks!r}",
+                hint="a handler is a BaseCallbackHandler of langchain_core",
+            )
+
+
+LOOKS: Final = (
+    ("metadata", check_metadata),
+    ("max_concurrency", check_width),
+    ("tags", check_tags),
+    ("callbacks", check_callbacks),
+)
+"""What is looked at of a config, and by whom."""
+BARE: Final = frozenset({CONF, "recursion_limit", "run_name", "run_id"})
+"""The keys that most configs have, of which one is looked at."""
+
+
+def is_count(value: Any) -> bool:
+    """Whether this is a whole number, which True is not meant to be."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_mapping(value: Any) -> bool:
@@ -113,10 +181,19 @@ def limit_of(config: Mapping[str, Any], default: int) -> int:
     if not config:
         return default
     limit = config.get("recursion_limit", default)
-    if not isinstance(limit, int) or limit < 1:
-        kind = InvalidConfigError if isinstance(limit, int) else NotAnOptionError
-        raise kind(
-            f"recursion_limit must be at least 1, not {limit!r}",
-            hint="it counts supersteps, the one that takes the input included",
+    return limit if type(limit) is int and limit > 0 else checked_limit(limit)
+
+
+def checked_limit(limit: Any) -> int:
+    """A limit that is not simply a positive number."""
+    if isinstance(limit, float) and limit.is_integer():
+        limit = int(limit)  # as it comes out of JSON
+    if not is_count(limit):
+        raise NotAnOptionError(
+            f"recursion_limit is a whole number, not {limit!r}", hint=COUNTED
         )
-    return limit
+    if limit < 1:
+        raise InvalidConfigError(
+            f"recursion_limit must be at least 1, not {limit!r}", hint=COUNTED
+        )
+    return int(limit)

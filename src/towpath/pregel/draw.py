@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
+from os import PathLike
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from towpath.kernel.commands import Program
 from towpath.picture.reading import Join
 from towpath.picture.sketch import Manner
 from towpath.plan import Action, NodeSpec, Plan
+from towpath.pregel.config import NotAnOptionError
 from towpath.pregel.diagram import Edge, Graph, Node, led
 from towpath.pregel.states import Place, place_of
 
@@ -132,6 +134,12 @@ def telling(
     graph: Any, config: Mapping[str, Any], characters: int, limit: int | None
 ) -> tuple[Place, Program[Story]]:
     """The place of a thread, and the program that reads what happened there."""
+    if isinstance(config, str | PathLike):
+        how = "report(config)" if characters else "draw()"
+        raise NotAnOptionError(
+            f"this takes the config of a thread, not the file {str(config)!r}",
+            hint=f"graph.{how}.save({str(config)!r}) writes it",
+        )
     # Few programs look back, and the others need not load how.
     from towpath.pregel.story import read_story
     from towpath.report.moments import Budget

@@ -29,7 +29,7 @@ def run(
         return list(stream_run(made))
     with guarded(made):
         outcome = to_end(made)
-    return result(made, outcome, options)
+    return result(made, outcome)
 
 
 async def arun(
@@ -43,9 +43,12 @@ async def arun(
     made = prepare_run(graph, input, config, options, streams=streams)
     if streams:
         return [chunk async for chunk in astream_run(made)]
+    del input, config, options  # the run may wait for hours, and many with it
+    outcome: list[Outcome] = []
     with guarded(made):
-        outcome = await ato_end(made)
-    return result(made, outcome, options)
+        async for chunk in adrive(made, outcome):
+            await made.format.ashown(chunk)
+    return result(made, outcome[0])
 
 
 def to_end(made: Run) -> Outcome:
@@ -57,14 +60,6 @@ def to_end(made: Run) -> Outcome:
     except StopIteration as stop:
         outcome: Outcome = stop.value
         return outcome
-
-
-async def ato_end(made: Run) -> Outcome:
-    """Async twin of `to_end`."""
-    outcome: list[Outcome] = []
-    async for chunk in adrive(made, outcome):
-        await made.format.ashown(chunk)
-    return outcome[0]
 
 
 def drive(made: Run) -> Generator[Any, None, Outcome]:
@@ -120,6 +115,8 @@ class guarded:  # noqa: N801 - reads as a verb in `with`
         InvalidUpdateError: the graph runs by itself (TP-201).
     """
 
+    __slots__ = ("made",)
+
     def __init__(self, made: Run) -> None:
         self.made = made
 
@@ -150,10 +147,10 @@ def settle(made: Run, outcome: Outcome | None) -> None:
         raise question
 
 
-def result(made: Run, outcome: Outcome, options: Options) -> Any:
+def result(made: Run, outcome: Outcome) -> Any:
     """The output of a run in the form that was asked for."""
     settle(made, outcome)
-    if options.version == "v2":
+    if made.format.version == "v2":
         return GraphOutput(made.format.instance(outcome.value), outcome.interrupts)
     if not outcome.interrupts:
         return outcome.value

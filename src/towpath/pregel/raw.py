@@ -22,6 +22,7 @@ from towpath.errors import (
 from towpath.given import cache_policy_of, retry_policies
 from towpath.managed.base import ManagedValue
 from towpath.plan import NodeSpec, Plan, View, action_of, tables
+from towpath.plan.apart import set_apart
 from towpath.plan.identity import identity_of
 from towpath.pregel.nodes import NodeBuilder, PregelNode, nothing_done
 from towpath.semantics import Semantics
@@ -111,7 +112,7 @@ class RawGraph:
         known = frozenset(self.channels)
         cache = node.cache_policy or self.cache_policy
         emit = Outlet(node, name, known, strict=semantics.undeclared_keys == "error")
-        return NodeSpec(
+        spec = NodeSpec(
             name,
             action,
             tuple(node.triggers),
@@ -132,6 +133,8 @@ class RawGraph:
             read=One(read[0], node.mapper, semantics.isolate_state) if bare else None,
             emit=emit,
         )
+        set_apart(spec)
+        return spec
 
     def check(self, nodes: Mapping[str, PregelNode], known: set[str]) -> None:
         """Refuse names that stand for nothing."""

@@ -28,7 +28,7 @@ from towpath.kernel.commands import Program
 from towpath.kernel.request import Chunk, Request, silence
 from towpath.kernel.run import Outcome, run
 from towpath.plan import Plan
-from towpath.pregel.chunks import Format, modes_of
+from towpath.pregel.chunks import Format, modes_of, set_of
 from towpath.pregel.claims import claim_thread
 from towpath.pregel.config import InvalidConfigError, NotAnOptionError, limit_of, merge
 from towpath.pregel.debug import EXCLUDED_METADATA_KEYS
@@ -271,12 +271,12 @@ def format_of(
     schema = plan.output_schema
     typed = options.version == "v2" and schema is not None
     return Format(
-        frozenset(asked),
+        set_of(asked),
         single,
         options.subgraphs,
         options.version,
-        frozenset(modes_of(prints)),
-        frozenset(plan.semantics.inner_modes),
+        set_of(modes_of(prints)),
+        set_of(plan.semantics.inner_modes),
         listeners=listeners,
         make=shape_of(schema).make if typed else None,
     )
@@ -333,6 +333,7 @@ def place_root(
         NoCheckpointerError: checkpointer=True, a breakpoint that nothing could
             be resumed from, or no thread to keep the state under.
     """
+    request.ns = ""
     conf = config.get(CONF) or {}
     saver = (conf and conf.get("__pregel_checkpointer")) or graph.checkpointer
     if saver is True:
@@ -523,7 +524,11 @@ def context_of(graph: Graph, context: Any) -> Any:
     """The run's context, in the form of its schema where that is a class."""
     schema = graph.context_schema
     if isinstance(context, dict) and isinstance(schema, type) and makes(schema):
-        return schema(**context)
+        try:
+            return schema(**context)
+        except Exception as error:
+            error.add_note(f"`context` must fit context_schema={schema.__name__}")
+            raise
     return context
 
 

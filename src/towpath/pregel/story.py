@@ -10,6 +10,7 @@ from towpath.constants import CONF
 from towpath.errors import UnknownNamespaceError
 from towpath.kernel.commands import Program
 from towpath.pregel.states import PAGE, Place, history_page, next_page, place_of
+from towpath.report.facts import mark_left
 from towpath.report.moments import Budget, Moment, Teller
 
 
@@ -30,6 +31,7 @@ def read_story(
             story[ns] = yield from read_namespace(place, ns, budget, limit)
             inner = inner_namespaces(graph, config, story[ns])
             left.extend(one for one in inner if one not in story and one not in left)
+    mark_left(story)
     return story
 
 

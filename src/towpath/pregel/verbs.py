@@ -240,12 +240,11 @@ class RunVerbs(Generic[StateT, ContextT, InputT, OutputT]):
         **kwargs: Any,
     ) -> Any:
         """Async twin of `invoke`."""
-        options = Options(
+        return await arun(self, input, config, Options(
             context, stream_mode, print_mode, output_keys, interrupt_before,
             interrupt_after, durability, control, version=version,
             **(extras("ainvoke", kwargs) if kwargs else kwargs),
-        )  # fmt: skip
-        return await arun(self, input, config, options)
+        ))  # fmt: skip
 
     @overload
     def stream(

@@ -24,6 +24,20 @@ def line_to(moments: Sequence[Moment], head: str | None) -> list[Moment]:
     return line[::-1]
 
 
+def mark_left(story: Story) -> None:
+    """Note that tasks ran which left their graph by a command for one above it.
+
+    Nothing is recorded of them: such a command ends the run of their graph with the
+    step they are in. The step of the outermost graph around it went on.
+    """
+    over = {moment.id for moment in story.get("", ()) if moment.followed == "loop"}
+    for ns, moments in story.items():
+        for moment in moments:
+            if ns and moment.above in over and moment.followed != "loop":
+                for task in moment.tasks:
+                    task.status = "done" if task.status == "next" else task.status
+
+
 def node_id(ns: str, name: str) -> str:
     """The id that a node has in a drawing, from the namespace that it ran in."""
     parts = [part.split(":")[0] for part in ns.split("|")] if ns else []

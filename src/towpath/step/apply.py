@@ -9,13 +9,14 @@ triggered any more, channels are told to finish.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Any
 
 from towpath.constants import MISSING, TOLD
 from towpath.errors import ConcurrentUpdateError
 from towpath.plan import Plan
-from towpath.step.state import State, hold, mirror
+from towpath.step.state import NO_KEYS, State, hold, mirror, toggled
 from towpath.step.tasks import SENT, Task, in_fold_order
 
 
@@ -24,15 +25,18 @@ def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
     if len(tasks) > 1:
         tasks = in_fold_order(tasks)
     version = state.bump(state.top, None)
-    committed = not state.changed
+    changed = state.changed
+    committed = changed is not None and not changed
+    if committed:
+        changed = state.changed = set()
     counts = consume(plan, state, tasks, version)
     signals = plan.signals
-    on: set[str] = set()
+    on: AbstractSet[str] = NO_KEYS
     grouped: dict[str, list[Any]] = {}
     for task in tasks:
         for name, value in task.writes:
             if name in signals:
-                on.add(name)
+                on = joined(on, name) if on else plan.alone[name]
             elif name in grouped:
                 grouped[name].append(value)
             else:
@@ -42,16 +46,14 @@ def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
     if on or state.on:
         switch(state, on, version, counts=counts)
         updated |= on
-    state.changed |= updated
-    if counts:
-        if state.live:
-            tick(plan, state, grouped, updated, version)
-        if plan.finishing and updated.isdisjoint(plan.listeners):
-            finish(plan, state, updated, version)
+    if changed is not None:
+        changed |= updated
+    if counts and (state.live or plan.finishing):
+        tell(plan, state, grouped, updated, version)
     if state.told is not None and state.told.note(plan, tasks):
         touched(plan, state, TOLD, version)
     state.top = version
-    state.updated = updated
+    state.updated = tuple(updated)
 
 
 def consume(plan: Plan, state: State, tasks: Sequence[Task], version: Any) -> bool:
@@ -81,19 +83,34 @@ def consume(plan: Plan, state: State, tasks: Sequence[Task], version: Any) -> bo
     return counts
 
 
-def switch(state: State, on: set[str], version: Any, *, counts: bool) -> None:
+def switch(state: State, on: AbstractSet[str], version: Any, *, counts: bool) -> None:
     """Turn on the signals that were written, and off those of the step before."""
-    versions = state.versions
+    versions, changed = state.versions, state.changed
     for name in on:
         versions[name] = version
     if not counts:
-        state.on |= on
+        state.on = state.on | on
         return
     for name in state.on:
         if name not in on:
             versions[name] = version
-            state.changed.add(name)
+            if changed is not None:
+                changed.add(name)
     state.on = on
+
+
+def joined(on: AbstractSet[str], name: str) -> AbstractSet[str]:
+    """Several signals that are on: a set that grows, after the first one."""
+    if type(on) is not set:
+        return {*on, name}
+    on.add(name)
+    return on
+
+
+def note(state: State, name: str) -> None:
+    """Note that a channel changed, if somebody asks for that."""
+    if state.changed is not None:
+        state.changed.add(name)
 
 
 def fold(
@@ -105,7 +122,7 @@ def fold(
 ) -> set[str]:
     """Give every written channel its writes; the ones that changed come back."""
     updated: set[str] = set()
-    values, containers = state.values, state.containers
+    values = state.values
     cells, plain, copied = plan.cells, plan.plain, plan.copied
     size = len(values)
     for name, writes in grouped.items():
@@ -113,10 +130,8 @@ def fold(
         value = writes[0]
         if name in plain and len(writes) == 1 and value is not MISSING:
             values[name] = value
-            if type(value) in copied:
-                containers.add(name)
-            elif name in containers:
-                containers.discard(name)
+            if (type(value) in copied) is not (name in state.containers):
+                state.containers = toggled(state.containers, name)
         elif not (name in cells or name in plain) or not fold_into(
             plan, state, name, writes, tasks, version
         ):
@@ -168,9 +183,9 @@ def fold_into(
         shown = channel.is_available()
     if not shown:
         state.versions[name] = version
-        state.changed.add(name)
-    elif name in plan.ticking:
-        state.live.add(name)
+        note(state, name)
+    elif name in plan.ticking and name not in state.live:
+        state.live = toggled(state.live, name)
     return shown
 
 
@@ -185,6 +200,20 @@ def say_where(error: Exception, channel: str, tasks: Sequence[Task]) -> None:
         error.add_note(f"While folding into `{channel}` what was written by {writers}")
 
 
+def tell(
+    plan: Plan,
+    state: State,
+    grouped: dict[str, list[Any]],
+    updated: set[str],
+    version: Any,
+) -> None:
+    """Tell channels of a step without them, and of one after which nothing comes."""
+    if state.live:
+        tick(plan, state, grouped, updated, version)
+    if plan.finishing and updated.isdisjoint(plan.listeners):
+        finish(plan, state, updated, version)
+
+
 def tick(
     plan: Plan,
     state: State,
@@ -193,14 +222,13 @@ def tick(
     version: Any,
 ) -> None:
     """Tell live channels of a step that did not write them."""
-    live = state.live
-    for name in live.difference(grouped):
+    for name in state.live.difference(grouped):
         channel = state.channels[name]
         changed = channel.update(())
         if changed:
             touched(plan, state, name, version)
         if not channel.is_available():
-            live.discard(name)
+            state.live = toggled(state.live, name)
         elif changed:
             updated.add(name)
 
@@ -218,6 +246,6 @@ def finish(plan: Plan, state: State, updated: set[str], version: Any) -> None:
 def touched(plan: Plan, state: State, name: str, version: Any) -> None:
     """A channel changed by being consumed, ticked or finished."""
     state.versions[name] = version
-    state.changed.add(name)
+    note(state, name)
     if name in plan.key_set:
         mirror(plan, state, name)

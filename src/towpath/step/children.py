@@ -82,7 +82,7 @@ class Child(Task):
         """Let a twin have come to the same end."""
         twin.done, twin.writes = self.done, self.writes
         twin.halted, twin.interrupts = self.halted, self.interrupts
-        twin.error = self.error
+        twin.error, twin.stopped = self.error, self.stopped
 
 
 def returned(value: Any) -> tuple[tuple[str, Any]]:

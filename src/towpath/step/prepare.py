@@ -8,6 +8,7 @@ name. Only nodes that listen to a channel the last step changed are looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import Any
 
@@ -32,10 +33,14 @@ def prepare(plan: Plan, state: State, place: Place, stop: int) -> list[Task]:
 
 
 def planned(plan: Plan, state: State, place: Place) -> list[Task]:
-    """The same tasks for those who only look: they are not given anything."""
+    """The same tasks for those who only look: they are not given anything.
+
+    Nodes of a stored step are shown as they were added, and run by name: so the peer.
+    """
     origin = Origin(state.id, place, state.step, state.carried)
     tasks = pushed(plan, state, origin) if TASKS in state.live else []
-    for spec in ready(plan, state):
+    stored = state.updated is None
+    for spec in ready_anew(plan, state) if stored else ready(plan, state):
         tasks.append(Task(spec, (PULL, spec.name), spec.triggers, origin))
     return tasks
 
@@ -44,11 +49,11 @@ def ready(plan: Plan, state: State) -> Sequence[NodeSpec]:
     """The nodes that a trigger makes due, by name."""
     updated, nodes = state.updated, plan.nodes
     if updated is None:
-        return ready_anew(plan, state)
+        return sorted(ready_anew(plan, state), key=attrgetter("name"))
     # A signal that was just written is on, and newer than its node has seen.
     found = [*map(plan.wakes.__getitem__, state.on)]
     if not plan.openers.isdisjoint(updated):
-        for channel in plan.openers & updated:
+        for channel in plan.openers.intersection(updated):
             for name in plan.listeners[channel]:
                 if nodes[name] not in found and due(plan, state, nodes[name]):
                     found.append(nodes[name])
@@ -141,7 +146,7 @@ def read(
     values: dict[str, Any],
     view: View,
     pad: Scratchpad | None,
-    containers: set[str],
+    containers: AbstractSet[str],
     *,
     mine: bool = False,
 ) -> Any:

@@ -10,19 +10,35 @@ that changes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from towpath.channels.base import BaseChannel
 from towpath.constants import INPUT, MISSING, TOLD
 from towpath.errors import EmptyChannelError
 from towpath.plan import Plan
+from towpath.shared import Shared
 from towpath.step.written import Written
 
 Version = Any
 Bump = Callable[[Version | None, None], Version]
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+NO_KEYS: Final[frozenset[str]] = frozenset()
+"""What a state has for a set that is empty: an empty one of its own takes 216 bytes,
+and many runs may wait at once."""
+# Typed as what it stands in for, which is made before anything is added.
+NO_CHANGES: Final = cast("set[str]", NO_KEYS)
+
+_SET_MAX: Final = 16
+_sets: Final = Shared[frozenset[str]]()
+
+
+def toggled(keys: frozenset[str], name: str) -> frozenset[str]:
+    """A set without a key that it has, or with one that it has not."""
+    changed = keys ^ {name}
+    return changed if len(changed) > _SET_MAX else _sets.one(changed)
 
 
 def next_int(current: int | None, _: None = None) -> int:
@@ -57,13 +73,13 @@ class State:
 
     `step` is the number of the superstep that comes next; `updated` the
     channels that the last one changed (None: not known, look at all); `on` the
-    signals that are on; `live`
-    the other channels that must be told when a step does not write them; the
-    keys whose values are built-in containers are `containers`; `stored` is
-    the checkpoint form of every channel that has a version; `changed` the
-    channels that changed since the last call of `to_checkpoint`, and `written`
-    what was written to channels since, if that was one step's writes; `told` what
-    a nested graph's nodes wrote, where the graph around it asks for that.
+    signals that are on; `live` the other channels that must be told when a step
+    does not write them; the keys whose values are built-in containers are
+    `containers`; `stored` is the checkpoint form of every channel that has a
+    version; `changed` the channels that changed since the last call of
+    `to_checkpoint` (None: nobody is going to call it), and `written` what was
+    written to channels since, if that was one step's writes; `told` what a nested
+    graph's nodes wrote, where the graph around it asks for that.
     """
 
     __slots__ = (
@@ -93,15 +109,15 @@ class State:
         self.versions: dict[str, Version] = {}
         self.seen: dict[str, dict[str, Version]] = {}
         self.top: Version | None = None
-        self.updated: set[str] | None = None
+        self.updated: Collection[str] | None = None
         self.values: dict[str, Any] = {}
-        self.containers: set[str] = set()
-        self.on: set[str] = set()
-        self.live: set[str] = set()
+        self.containers = NO_KEYS
+        self.on: AbstractSet[str] = NO_KEYS
+        self.live = NO_KEYS
         self.stored: dict[str, Any] = {}
-        self.changed: set[str] = set()
+        self.changed: set[str] | None = NO_CHANGES
         self.id = ""
-        self.carried: Mapping[str, str] = {}
+        self.carried: Mapping[str, str] = NOTHING
         self.written: Mapping[str, list[Any]] | None = None
         self.told: Written | None = None
 
@@ -127,7 +143,7 @@ def open_state(
             channel.show()
             mirror(plan, state, name)
         if name in plan.ticking and channel.is_available():
-            state.live.add(name)
+            state.live = toggled(state.live, name)
     return state
 
 
@@ -138,7 +154,7 @@ def open_to_look(plan: Plan, checkpoint: Mapping[str, Any], step: int) -> State:
     state.id = checkpoint["id"]
     state.versions = checkpoint["channel_versions"]
     state.seen = checkpoint["versions_seen"]
-    state.on = set(plan.signals.intersection(stored))
+    state.on = plan.signals.intersection(stored)
     values, bare = state.values, plan.bare
     for name in plan.keys:
         if name in bare and name in stored:
@@ -148,7 +164,7 @@ def open_to_look(plan: Plan, checkpoint: Mapping[str, Any], step: int) -> State:
     held = plan.ticking.intersection((*stored, *plan.early))
     if held:
         channels = state.channels
-        state.live.update([name for name in held if channels[name].is_available()])
+        state.live |= {name for name in held if channels[name].is_available()}
     return state
 
 
@@ -173,7 +189,7 @@ def own_state(
         state.stored[TOLD] = stored[TOLD]
     if copied := plan.copied:
         holders = [name for name, v in state.values.items() if type(v) in copied]
-        state.containers.update(holders)
+        state.containers = state.containers.union(holders)
     return state
 
 
@@ -181,7 +197,8 @@ def tell_from_here(state: State) -> None:
     """Note from now on what nodes write, for the graph around this one."""
     state.told = Written()
     state.versions[TOLD] = state.top
-    state.changed.add(TOLD)
+    if state.changed is not None:
+        state.changed = {*state.changed, TOLD}
 
 
 def mirror(plan: Plan, state: State, name: str) -> bool:
@@ -197,13 +214,13 @@ def hold(plan: Plan, state: State, name: str, value: Any) -> bool:
     """Make this the readable value of a key, or let it have none; whether it has."""
     if value is MISSING:
         state.values.pop(name, None)
-        state.containers.discard(name)
+        if name in state.containers:
+            state.containers = toggled(state.containers, name)
         return False
     state.values[name] = value
-    if type(value) in plan.copied:
-        state.containers.add(name)
-    elif name in state.containers:
-        state.containers.discard(name)
+    # Few keys come to hold a container, or cease to, after their first value.
+    if (type(value) in plan.copied) is not (name in state.containers):
+        state.containers = toggled(state.containers, name)
     return True
 
 
@@ -213,6 +230,7 @@ def to_checkpoint(state: State, *, lent: bool = False) -> dict[str, Any]:
     `lent`: with the containers of the state itself, until it goes on.
     """
     stored, channels = state.stored, state.channels
+    assert state.changed is not None
     for name in state.changed:
         if name in channels:
             value = channels[name].checkpoint()
@@ -226,7 +244,7 @@ def to_checkpoint(state: State, *, lent: bool = False) -> dict[str, Any]:
             stored.pop(name, None)
         else:
             stored[name] = value
-    state.changed.clear()
+    state.changed = NO_CHANGES
     versions, seen = state.versions, state.seen
     if not lent:
         # A dict from which nothing was ever taken is copied as a whole, which is

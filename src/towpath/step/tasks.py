@@ -70,6 +70,8 @@ class Task:
     handled = False
     cached = False
     abandoned = False
+    stopped = False
+    """Whether it was cancelled, or never begun, because nobody wants it any more."""
     bereft = False
     """Whether something it called was given up, because the run ends."""
     calls = 0

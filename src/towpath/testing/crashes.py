@@ -42,8 +42,8 @@ from towpath.kernel.commands import (
 )
 from towpath.kernel.request import Chunk
 from towpath.kernel.run import Outcome
-from towpath.pregel.finish import ato_end, to_end
-from towpath.pregel.runs import Options, prepare_run
+from towpath.pregel.finish import adrive, to_end
+from towpath.pregel.runs import Options, Run, prepare_run
 from towpath.step.children import Child
 from towpath.testing.colour import is_async, run_loop
 from towpath.testing.laws import (
@@ -239,6 +239,14 @@ class WatchedLoop(LoopDriver):
         return super().stream(self.watch.over(self, program), outcome)
 
 
+async def in_loop(made: Run) -> Outcome:
+    """Obey a run's program to its end, in the running loop."""
+    outcome: list[Outcome] = []
+    async for _ in adrive(made, outcome):
+        pass
+    return outcome[0]
+
+
 @dataclass(slots=True)
 class Performance(Talk):
     """A conversation that is not simulated."""
@@ -259,7 +267,7 @@ class Performance(Talk):
             made.scope.drivers = watch
             outcome: Outcome
             if is_async(graph):
-                outcome = run_loop(lambda: ato_end(made))
+                outcome = run_loop(lambda: in_loop(made))
             else:
                 outcome = to_end(made)
             trace.status, trace.value = outcome.status, outcome.value

@@ -406,6 +406,7 @@ class SimulatedDriver:
         scope, task = self.scope, process.task
         context = TaskContext(scope, task)
         ctx = entered(scope, context)
+        context.set_apart(ctx)
         steps = attempt(scope, task, context)
         try:
             call = next(steps)
@@ -581,7 +582,7 @@ def play(
     except StopIteration as stop:
         outcome = stop.value
         trace.status = outcome.status
-        trace.value = result(made, outcome, Options(stream_mode="values"))
+        trace.value = result(made, outcome)
 
 
 class Drivers:

@@ -25,8 +25,19 @@ TTL_S: Final = 30.0
 PAUSE_S_MAX: Final = 0.25
 
 _serial: Final = count(1)
-_granted: WeakValueDictionary[str, Lease] = WeakValueDictionary()
-"""The leases that runs of this process hold, by owner."""
+_granted: WeakValueDictionary[int, Lease] = WeakValueDictionary()
+"""The leases that runs of this process hold, by their serial numbers."""
+
+# Who a process is: where its number means something, its number, when it began.
+_names: dict[int, str] = {}
+
+
+def _process() -> str:
+    pid = os.getpid()
+    name = _names.get(pid)
+    if name is None:  # once per process, and again in one that was forked
+        name = _names[pid] = f"{_place()}:{pid}:{_begin_of(pid)}"
+    return name
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -34,7 +45,8 @@ class Lease:
     """A claim to a thread; granted when it has an epoch."""
 
     thread: str
-    owner: str = field(default_factory=lambda: f"{_process()}/{next(_serial)}")
+    process: str = field(default_factory=_process)
+    serial: int = field(default_factory=lambda: next(_serial))
     epoch: int = 0
     holder: int | None = None
     """The OS thread of a blocking run, or of the loop of an asynchronous one."""
@@ -44,18 +56,23 @@ class Lease:
     def grant(self, epoch: int) -> None:
         """Note that the claim was granted."""
         self.epoch = epoch
-        _granted[self.owner] = self
+        _granted[self.serial] = self
 
     def end(self) -> None:
         """Note that it was given back, or that its owner is no more."""
-        _granted.pop(self.owner, None)
+        _granted.pop(self.serial, None)
+
+    @property
+    def owner(self) -> str:
+        """The run, by a name that no other has."""
+        return f"{self.process}/{self.serial}"
 
 
 def is_dead(owner: str) -> bool:
     """Tell whether an owner is known to be gone, so that nobody waits for it."""
-    process, _, _ = owner.rpartition("/")
+    process, _, serial = owner.rpartition("/")
     if process == _process():
-        return owner not in _granted
+        return int(serial) not in _granted
     place, pid, begun = process.rsplit(":", 2)
     return place == _place() and _begin_of(int(pid)) != begun
 
@@ -66,7 +83,8 @@ def is_here(owner: str, *, blocks: bool) -> bool:
     That is a stream that the calling thread has begun and not finished; or, for
     a caller that blocks the thread, a run of the event loop in it.
     """
-    lease = _granted.get(owner)
+    process, _, serial = owner.rpartition("/")
+    lease = _granted.get(int(serial)) if process == _process() else None
     if lease is None or lease.holder != threading.get_ident():
         return False
     return blocks or not lease.looped
@@ -76,19 +94,6 @@ def pause_s(attempt: int) -> float:
     """Return how many seconds to wait before a claim is made again."""
     # Without a bound on the power, it is too large for a float after some minutes.
     return float(min(0.002 * 1.5 ** min(attempt, 20), PAUSE_S_MAX))
-
-
-# Who a process is: where its number means something, its number, when it began.
-
-_names: dict[int, str] = {}
-
-
-def _process() -> str:
-    pid = os.getpid()
-    name = _names.get(pid)
-    if name is None:  # once per process, and again in one that was forked
-        name = _names[pid] = f"{_place()}:{pid}:{_begin_of(pid)}"
-    return name
 
 
 @cache
