@@ -95,9 +95,11 @@ class Backlog:
                 else:
                     waiting.over()
                 self.tell()
+        except asyncio.CancelledError:
+            self.tell()  # whoever waits has another task do it
+            raise
         finally:
             waiting.begun = 0
-            self.tell()
 
     def is_here(self) -> bool:
         """Whether the loop is the one that runs this thread, and waits for it."""
