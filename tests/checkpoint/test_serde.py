@@ -589,6 +589,17 @@ def test_nobody_is_told_to_register_what_cannot_be(value, hint):
     assert "register" not in caught.value.hint
 
 
+def test_a_path_is_what_it_was_or_an_error():
+    server = pathlib.PureWindowsPath("//a/")
+    assert server == round_trip(server)
+    path = server / "b"
+    if pathlib.PureWindowsPath(str(path)) == path:
+        assert path == round_trip(path)
+    else:  # in CPython 3.11
+        with pytest.raises(SerializationError, match="no text makes the path"):
+            serde.dumps_typed(path)
+
+
 def test_a_factory_that_is_code_is_refused():
     with pytest.raises(SerializationError, match="factory"):
         serde.dumps_typed({"d": collections.defaultdict(lambda: 1)})

@@ -129,7 +129,6 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
         if task.error is not None:
             raise task.error  # noqa: TRY301 - reading the input failed
         output = task.input
-        apart = ctx.copy() if spec.branches else ctx
         if spec.action is not None:
             try:
                 call = spec.call
@@ -150,7 +149,7 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
                 path: Any = branch.path.call
                 if branch.path.inject:
                     path = filled(branch.path, path, context)
-                answer = apart.copy().run(path, view)
+                answer = entered(scope, context).run(path, view)
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
     except BaseException as error:

@@ -113,7 +113,7 @@ class Trace:
         return self.since + size + ROW > _OUTWEIGHED * (self.whole + ROW)
 
 
-def start_of(cells: Sequence[Any]) -> tuple[int, int] | None:
+def opening_of(cells: Sequence[Any]) -> tuple[int, int] | None:
     """What a trace remembers of the elements that a list begins with.
 
     None if they are not all kept apart, in the codec's common form.
@@ -228,7 +228,7 @@ class Differ:
         digests: list[int] = []
         frames = self._frames(value, digests)
         data = self._pack(frames)
-        start = start_of(frames) if self.plain else None
+        start = opening_of(frames) if self.plain else None
         return (LIST, data), Trace(list(value), digests, len(data), start=start)
 
     # Dicts

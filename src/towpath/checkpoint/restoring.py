@@ -29,7 +29,7 @@ from towpath.checkpoint.changes import (
     Link,
     Trace,
     digest_of,
-    start_of,
+    opening_of,
 )
 from towpath.checkpoint.record import Cell
 from towpath.checkpoint.serde.base import SerializerProtocol
@@ -354,7 +354,7 @@ class _Reader:
             return Trace(None, digest, len(link.data))
         items = value if type(value) is list else value.values()
         found = [framed.get(id(item)) for item in items]
-        start = start_of(found) if self._plain and type(value) is list else None
+        start = opening_of(found) if self._plain and type(value) is list else None
         if start is not None:
             # As `digest_of` has it: there may be thousands.
             kept = [hash((frame[0], frame[1])) or 1 for frame in found if frame]

@@ -25,14 +25,14 @@ def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
     if len(tasks) > 1:
         tasks = in_fold_order(tasks)
     version = state.bump(state.top, None)
+    grouped: dict[str, list[Any]] = {}
     changed = state.changed
-    committed = changed is not None and not changed
-    if committed:
-        changed = state.changed = set()
+    if changed is not None:  # somebody stores it
+        state.written = None if changed else grouped
+        changed = state.changed = changed or set()
     counts = consume(plan, state, tasks, version)
     signals = plan.signals
     on: AbstractSet[str] = NO_KEYS
-    grouped: dict[str, list[Any]] = {}
     for task in tasks:
         for name, value in task.writes:
             if name in signals:
@@ -41,7 +41,6 @@ def apply(plan: Plan, state: State, tasks: Sequence[Task]) -> None:
                 grouped[name].append(value)
             else:
                 grouped[name] = [value]
-    state.written = grouped if committed else None
     updated = fold(plan, state, grouped, tasks, version)
     if on or state.on:
         switch(state, on, version, counts=counts)
