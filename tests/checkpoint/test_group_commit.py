@@ -16,6 +16,7 @@ import pytest
 from towpath import END, START, StateGraph
 from towpath.checkpoint.base import empty_checkpoint
 from towpath.checkpoint.base.id import checkpoint_id
+from towpath.checkpoint.base.saver import Staged
 from towpath.checkpoint.sqlite import SqliteSaver
 from towpath.drive.common import BACKLOG
 from towpath.errors import PersistenceError
@@ -242,3 +243,100 @@ def test_of_steps_committed_together_those_before_a_bad_one_are_stored(
         assert list(range(STEPS)) == graph.invoke(None, config)["log"]
         logs = [s.values["log"] for s in graph.get_state_history(place("t"))]
         assert [list(range(len(log))) for log in logs] == logs
+
+
+class Apart(Staged[Any]):
+    """What a saver of a user's stages: nothing goes along with it."""
+
+    def __init__(self, saver: Told, step: int, whole: Staged[Any]) -> None:
+        self.saver, self.step, self.whole = saver, step, whole
+
+    def run(self) -> Any:
+        self.saver.told.append(self.step)
+        return self.whole.run()
+
+    async def arun(self) -> Any:
+        self.saver.told.append(self.step)
+        await self.saver.goes_on.wait()
+        return await self.whole.arun()
+
+
+class Told(SqliteSaver):
+    told: list[int]
+    goes_on: asyncio.Event
+
+    def stage_commit(
+        self, config: Any, made: Any, metadata: Any, *rest: Any, **options
+    ):  # type: ignore[no-untyped-def]
+        whole = super().stage_commit(config, made, metadata, *rest, **options)
+        if config["configurable"].get("checkpoint_ns"):
+            return whole
+        return Apart(self, metadata["step"], whole)
+
+
+async def test_a_blocking_run_in_a_node_finds_the_steps_before_it_stored(
+    tmp_path: Path,
+) -> None:
+    seen: list[int] = []
+    async with Told(str(tmp_path / "db")) as saver:
+        saver.told, saver.goes_on = [], asyncio.Event()
+        inner = StateGraph(Notes)
+        inner.add_node("look", lambda state: seen.extend(saver.told))
+        inner.add_edge(START, "look")
+        looking = inner.compile()
+
+        async def note(state: Notes) -> Notes:
+            await asyncio.sleep(0)
+            return {"log": [1]}
+
+        async def calls(state: Notes) -> None:
+            looking.invoke({"log": []})
+            saver.goes_on.set()
+
+        builder = StateGraph(Notes)
+        builder.add_sequence([("one", note), ("two", note), ("calls", calls)])
+        builder.add_edge(START, "one")
+        graph = builder.compile(checkpointer=saver)
+        await graph.ainvoke({"log": []}, place("t"), durability="async")
+        assert [-1, 0, 1, 2] == seen
+
+
+@pytest.mark.parametrize("durability", ["sync", "async"])
+@pytest.mark.parametrize("turns", range(12))
+def test_the_end_of_a_loop_loses_no_step_of_a_run_in_it(
+    tmp_path: Path, turns: int, durability: str
+) -> None:
+    """`asyncio.run` cancels all at once: also what stores, or never began."""
+    told: list[int] = []
+    with SqliteSaver(str(tmp_path / "db")) as saver:
+
+        async def note(state: Notes) -> Notes:
+            await asyncio.sleep(0)
+            told.append(len(state["log"]))
+            return {"log": [len(state["log"])]}
+
+        async def beside(state: Notes) -> None:
+            return None
+
+        builder = StateGraph(Notes)
+        builder.add_node("note", note)
+        builder.add_node("beside", beside)
+        for source in (START, "note"):
+            builder.add_conditional_edges(source, lambda state: ["note", "beside"])
+        graph = builder.compile(checkpointer=saver)
+
+        async def main() -> None:
+            config = {**place("t"), "recursion_limit": 1000}
+            run = graph.ainvoke({"log": []}, config, durability=durability)
+            main.run = asyncio.ensure_future(run)  # type: ignore[attr-defined]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            while turns > 6 and len(told) < turns:
+                await asyncio.sleep(0)
+
+        asyncio.run(main())
+        found = graph.get_state(place("t"))
+        writes = [
+            write for task in found.tasks for write in (task.result or {}).items()
+        ]
+        assert max(told, default=-1) < len(found.values.get("log", ())) + len(writes)

@@ -3,20 +3,67 @@
 from __future__ import annotations
 
 import operator
+import queue
 import threading
 import time
 from enum import Enum
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 import pytest
 
-from towpath import END, START, Send, StateGraph, interrupt
+from towpath import END, START, Runtime, Send, StateGraph, interrupt
 from towpath.plan import action_of
 from towpath.plan.brief import is_brief
 from towpath.prebuilt import tools_condition
+from towpath.store.base import BaseStore
 
 WAYS = {"a": "b"}
 NAMES = ["a", "b"]
+QUEUE: Any = queue.SimpleQueue()
+QUEUES = {"queue": QUEUE}
+PAIR = ("a", QUEUE)
+CLIENT: Any = None
+
+
+class Fields(NamedTuple):
+    queue: Any
+
+
+FIELDS = Fields(QUEUE)
+
+
+class Held:
+    queue = QUEUE
+
+    @staticmethod
+    def call(function: Any) -> Any:
+        return function()
+
+
+class Member(Enum):
+    QUEUE = QUEUE
+
+
+class Text(str):
+    __slots__ = ()
+
+    def lower(self) -> str:
+        time.sleep(0)
+        return "x"
+
+
+TEXT = Text("x")
+
+
+class Elsewhere:
+    """As what stands for an object of a request, outside of one."""
+
+    @property
+    def __class__(self) -> Any:
+        raise RuntimeError("there is none here")
+
+
+ELSEWHERE = Elsewhere()
 
 
 class Way(Enum):
@@ -55,7 +102,77 @@ def walks(state: Any) -> str:
 
 
 def reads_the_config(state: Any, config: Any) -> str:
-    return config["configurable"].get("x", "y")
+    return config["configurable"]["x"].lower()
+
+
+def asks_what_is_in_the_config(state: Any, config: Any) -> str:
+    return config["configurable"]["client"].get("x")
+
+
+def asks_the_store(state: Any, store: BaseStore) -> str:
+    return store.get(("a",), "x").value
+
+
+def asks_the_runtime(state: Any, runtime: Runtime[Any]) -> str:
+    return runtime.store.get(("a",), "x").value
+
+
+def asks_its_default(state: Any, queue: Any = QUEUE) -> str:
+    return queue.get("x")
+
+
+def asks_its_keyword(state: Any, *, queue: Any = QUEUE) -> str:
+    return queue.get("x")
+
+
+def picks_by_its_default(state: Any, key: Any = time.sleep) -> str:
+    return max(state, key=key)
+
+
+def asks_a_name_for_it(state: Any) -> str:
+    held = Held
+    return held.queue.get("x")
+
+
+def asked(owner: Any) -> str:
+    return owner["queue"].get("x")
+
+
+def decorates(state: Any) -> str:
+    @Held.call
+    def name() -> str:
+        return "a"
+
+    return "b"
+
+
+def asks_what_comes_later() -> Any:
+    client = None
+
+    def path(state: Any) -> str:
+        return client.get("x")
+
+    def connect() -> None:
+        nonlocal client
+        client = QUEUE
+
+    return path, connect
+
+
+def with_builtins(**names: Any) -> Any:
+    scope: dict[str, Any] = {"__builtins__": names}
+    exec("def path(state): return len(state)", scope)
+    return scope["path"]
+
+
+def unreadable() -> Any:
+    """A function as no compiler makes it."""
+
+    def path(state: Any) -> str:
+        return "a"
+
+    path.__code__ = path.__code__.replace(co_consts=([], "a"))
+    return path
 
 
 def expects_errors(state: Any) -> str:
@@ -121,6 +238,10 @@ BRIEF = [
     lambda state: WAYS.get(state["a"], END),
     lambda state: NAMES[state["a"] % 2],
     holds_data(),
+    lambda state: state.get("way") == Way.A and state["x"].get("y"),
+    lambda state: isinstance(state["x"], Held) and state["x"].get("y"),
+    lambda state: max(state["xs"], key=lambda x: isinstance(x, (Held, Text))),
+    with_builtins(len=len),
     walks,
     reads_the_config,
     expects_errors,
@@ -147,6 +268,34 @@ OTHERS = [
     yields,
     awaits,
     len,
+    lambda state: state["queue"].get(),
+    lambda state: state["queue"].get(True, 5),
+    lambda state: state["queue"].get(timeout=5),
+    lambda state: QUEUES["queue"].get("x"),
+    lambda state: [each.get("x") for each in PAIR],
+    lambda state: CLIENT.get("x"),
+    lambda state: (CLIENT or state).get("x"),
+    lambda state: FIELDS.queue.get("x"),
+    lambda state: Held.queue.get("x"),
+    lambda state: getattr(Held, "queue").get("x"),  # noqa: B009
+    lambda state: Member.QUEUE.value.get("x"),
+    lambda state: TEXT.lower(),
+    lambda state: asked(QUEUES),
+    lambda state: max(state, key=Held),
+    lambda state: max(state, key=Held.call),
+    lambda state: ELSEWHERE,
+    lambda state, queue=QUEUE: queue.get("x"),
+    asks_what_is_in_the_config,
+    asks_the_store,
+    asks_the_runtime,
+    asks_its_default,
+    asks_its_keyword,
+    picks_by_its_default,
+    asks_a_name_for_it,
+    decorates,
+    asks_what_comes_later()[0],
+    with_builtins(len=time.sleep),
+    unreadable(),
 ]
 
 

@@ -195,7 +195,8 @@ def fill_in_loop(future: asyncio.Future[Any], child: Child) -> None:
     settle_error(future, error)
     # A question is asked by the parent, and what was given up is no news to whoever
     # gave up the run: asyncio must not complain that nobody looked.
-    if (isinstance(error, GraphInterrupt) or child.stopped) and not future.cancelled():
+    expected = isinstance(error, GraphInterrupt | asyncio.CancelledError)
+    if (expected or child.stopped) and not future.cancelled():
         future.exception()
 
 

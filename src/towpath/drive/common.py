@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Task as AsyncTask
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from inspect import CORO_CREATED, getcoroutinestate
 from time import monotonic
@@ -12,7 +12,6 @@ from typing import Any, Final
 from towpath.call.scope import RunScope
 from towpath.checkpoint.base.id import checkpoint_id
 from towpath.checkpoint.base.lease import is_here, pause_s
-from towpath.checkpoint.base.saver import Staged
 from towpath.errors import ThreadBusyError
 from towpath.kernel.commands import (
     Alarm,
@@ -88,7 +87,11 @@ def cancel(tasks: Sequence[Task], running: dict[Task, AsyncTask[None]]) -> list[
         if job is None:
             continue
         code = job.get_coro()
-        if isinstance(code, Coroutine) and getcoroutinestate(code) == CORO_CREATED:
+        begun = not isinstance(code, Coroutine) or (
+            getcoroutinestate(code) != CORO_CREATED
+        )
+        # One that a loop which ends has cancelled before it began is done already.
+        if job.done() or not begun:
             del running[task]
             unbegun.append(task)
         task.stopped = True
@@ -125,23 +128,6 @@ class Deferred:
     async def arun(self) -> Any:
         call = getattr(self.saver, f"a{self.method}")
         return await call(*self.args, **self.kwargs)
-
-
-def bundled(calls: Iterable[Any]) -> list[tuple[Any, list[Any]]]:
-    """What makes several calls at once, and those calls, all in their order.
-
-    They are to be made by themselves if the bundle of them fails: what is wrong may
-    be wrong with one of them only.
-    """
-    bundles: list[tuple[Any, list[Any]]] = []
-    for call in calls:
-        before = bundles[-1][0] if bundles else None
-        both = before.along(call) if isinstance(before, Staged) else None
-        if both is None:
-            bundles.append((call, [call]))
-        else:
-            bundles[-1] = (both, [*bundles[-1][1], call])
-    return bundles
 
 
 def staged(command: Persist | Record) -> Any:

@@ -158,7 +158,7 @@ class LoopDriver:
         finally:
             self.end()
             if self.own_backlog:
-                self.scope.backlog.task.cancel()
+                self.scope.backlog.end()
 
     def rest(self) -> list[Chunk]:
         """The chunks that are left when the program has ended."""
@@ -517,16 +517,21 @@ class LoopDriver:
     async def untorn(self, call: Callable[[], Awaitable[Any]]) -> Any:
         """Make a saver call, and let no cancellation tear it.
 
-        When one comes, the command is obeyed again while the run is closed,
-        and finds the call still going on.
+        When one comes, the command is obeyed again while the run is closed, and finds
+        the call still going on. A loop that ends cancels that too; then it is made
+        again, for what is stored already may be stored once more.
         """
-        job = self.storing or asyncio.ensure_future(call())
-        self.storing = job
-        try:
-            return await asyncio.shield(job)
-        finally:
-            if job.done():
-                self.storing = None
+        while True:
+            job = self.storing or asyncio.ensure_future(call())
+            self.storing = job
+            try:
+                return await asyncio.shield(job)
+            except asyncio.CancelledError:
+                if self.cancelled is None or not job.cancelled():
+                    raise
+            finally:
+                if job.done():
+                    self.storing = None
 
     def backlog(self, *, make: bool = False) -> Backlog | None:
         """The backlog of this run, which is that of the run around it."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from threading import get_ident
 from typing import Any, Final, Protocol, TypeVar
 
 from towpath.call.children import refuse, settle_error, settle_value
-from towpath.drive.common import BACKLOG, bundled
+from towpath.drive.common import BACKLOG
+from towpath.drive.waiting import Waiting
 from towpath.kernel.commands import Called
 from towpath.kernel.request import Chunk
 from towpath.step.children import Child
@@ -38,45 +39,67 @@ class Backlog:
     """Saver calls left behind a run, awaited in order by one asyncio task.
 
     Those that wait are made together. At most `BACKLOG` are not over; then the run
-    waits too.
+    waits too. The task is there as long as there are any. One that is cancelled, as
+    all are when a loop is to end, leaves its calls to the next: to store what is
+    stored already changes nothing.
     """
 
     def __init__(self) -> None:
-        self.calls: deque[Stored] = deque()
-        self.begun = 0
-        self.changed = asyncio.Condition()
-        self.error: BaseException | None = None
+        self.waiting = Waiting()
+        self.readers: list[asyncio.Future[None]] = []
         self.loop = asyncio.get_running_loop()
-        self.task = self.loop.create_task(self.work())
+        self.task: asyncio.Task[None] | None = None
 
     async def submit(self, call: Stored) -> None:
-        async with self.changed:
-            await self.changed.wait_for(lambda: len(self.calls) < BACKLOG)
-            self.check()
-            self.calls.append(call)
-            self.changed.notify_all()
-
-    async def work(self) -> None:
-        while True:
-            async with self.changed:
-                await self.changed.wait_for(lambda: self.calls)
-                calls = tuple(self.calls)
-                self.begun = len(calls)
-            try:
-                for whole, parts in bundled(calls) if self.error is None else ():
-                    await store(whole, parts)
-            except BaseException as error:
-                self.error = error
-            async with self.changed:
-                self.begun = 0
-                for _ in calls:
-                    self.calls.popleft()
-                self.changed.notify_all()
+        while len(self.waiting.calls) >= BACKLOG:
+            await self.change()
+        self.waiting.check()
+        self.waiting.calls.append(call)
+        self.begin()
 
     async def flush(self) -> None:
-        async with self.changed:
-            await self.changed.wait_for(lambda: not self.calls)
-            self.check()
+        while self.waiting.calls:
+            await self.change()
+        self.waiting.check()
+
+    def begin(self) -> None:
+        """See to it that what waits is stored."""
+        if self.task is None or self.task.done():
+            self.task = self.loop.create_task(self.work())
+
+    def end(self) -> None:
+        """Store nothing more: the run is over."""
+        if self.task is not None:
+            self.task.cancel()
+
+    async def change(self) -> None:
+        """Wait until less is to be stored."""
+        self.begin()
+        future = self.loop.create_future()
+        self.readers.append(future)
+        await future
+
+    def tell(self) -> None:
+        readers, self.readers = self.readers, []
+        for future in readers:
+            settle_value(future, None)
+
+    async def work(self) -> None:
+        waiting = self.waiting
+        try:
+            while waiting.calls:
+                try:
+                    await waiting.begin().arun()
+                except Exception as error:
+                    waiting.failed(error)
+                else:
+                    waiting.over()
+                self.tell()
+        except asyncio.CancelledError:
+            self.tell()  # whoever waits has another task do it
+            raise
+        finally:
+            waiting.begun = 0
 
     def is_here(self) -> bool:
         """Whether the loop is the one that runs this thread, and waits for it."""
@@ -94,31 +117,15 @@ class Backlog:
         if not self.is_here():
             asyncio.run_coroutine_threadsafe(self.flush(), self.loop).result()
             return
-        while len(self.calls) > self.begun:
-            call = self.calls[self.begun]
+        waiting = self.waiting
+        while len(waiting.calls) > waiting.begun:
             try:
-                if self.error is None:
-                    call.run()
+                waiting.calls[waiting.begun].run()
             except BaseException as error:
-                self.error = error
-            del self.calls[self.begun]
-        self.check()
-
-    def check(self) -> None:
-        # Kept: what comes after a checkpoint that is not there has no ground.
-        if self.error is not None:
-            raise self.error
-
-
-async def store(whole: Stored, parts: Sequence[Stored]) -> None:
-    """Make calls together, or one by one if that fails."""
-    try:
-        await whole.arun()
-    except Exception:
-        if len(parts) == 1:
-            raise
-        for part in parts:
-            await part.arun()
+                waiting.close(error)
+                break
+            del waiting.calls[waiting.begun]
+        waiting.check()
 
 
 class Inbox:

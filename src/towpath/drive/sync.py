@@ -25,7 +25,6 @@ from towpath.drive.common import (
     BACKLOG,
     WOKEN,
     Deadlines,
-    bundled,
     conclusion,
     dated,
     fork_name,
@@ -37,6 +36,7 @@ from towpath.drive.common import (
     stamp,
 )
 from towpath.drive.reading import fetch_all
+from towpath.drive.waiting import Waiting
 from towpath.errors import NodeCancelledError, ThreadBusyError
 from towpath.kernel.commands import (
     Called,
@@ -73,60 +73,51 @@ class Backlog:
     """
 
     def __init__(self) -> None:
-        self.calls: deque[Any] = deque()
+        self.waiting = Waiting()
         self.changed = Condition()
         self.working = False
-        self.error: BaseException | None = None
 
     def submit(self, call: Any) -> None:
+        waiting = self.waiting
         with self.changed:
-            self.changed.wait_for(lambda: len(self.calls) < BACKLOG)
-            self.check()
-            self.calls.append(call)
+            self.changed.wait_for(lambda: len(waiting.calls) < BACKLOG)
+            waiting.check()
+            waiting.calls.append(call)
             if self.working:
                 return
             self.working = True
         STOCK.run(self.work)
 
     def work(self) -> None:
-        while True:
-            with self.changed:
-                if not self.calls:
-                    self.working = False
-                    self.changed.notify_all()
-                    return
-                calls = tuple(self.calls)
+        while self.goes_on():
             try:
-                for whole, parts in bundled(calls) if self.error is None else ():
-                    store(whole, parts)
+                with self.changed:
+                    whole = self.waiting.begin()
+                whole.run()
             except BaseException as error:
-                self.error = error
-            with self.changed:
-                for _ in calls:
-                    self.calls.popleft()
-                self.changed.notify_all()
+                self.end(error)
+            else:
+                self.end(None)
+
+    def goes_on(self) -> bool:
+        with self.changed:
+            self.working = bool(self.waiting.calls)
+            return self.working
+
+    def end(self, error: BaseException | None) -> None:
+        """What was begun is stored, or has failed."""
+        with self.changed:
+            if error is None:
+                self.waiting.over()
+            else:
+                self.waiting.failed(error)
+            self.changed.notify_all()
 
     def flush(self) -> None:
         """Wait until everything is stored."""
         with self.changed:
-            self.changed.wait_for(lambda: not self.calls)
-            self.check()
-
-    def check(self) -> None:
-        # Kept: what comes after a checkpoint that is not there has no ground.
-        if self.error is not None:
-            raise self.error
-
-
-def store(whole: Any, parts: Sequence[Any]) -> None:
-    """Make calls together, or one by one if that fails."""
-    try:
-        whole.run()
-    except Exception:
-        if len(parts) == 1:
-            raise
-        for part in parts:
-            part.run()
+            self.changed.wait_for(lambda: not self.waiting.calls)
+            self.waiting.check()
 
 
 class SyncDriver:
