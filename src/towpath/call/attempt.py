@@ -149,7 +149,9 @@ def simple_attempt(scope: RunScope, task: Task) -> Task:
                 path: Any = branch.path.call
                 if branch.path.inject:
                     path = filled(branch.path, path, context)
-                answer = entered(scope, context).run(path, view)
+                # A brief one looks at no contextvars.
+                apart = ctx if branch.brief else entered(scope, context)
+                answer = apart.run(path, view)
                 writes.extend(branch_writes(scope.plan, spec, branch, answer))
         writes.extend(spec.edges)
     except BaseException as error:
