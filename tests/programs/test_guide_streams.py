@@ -3,7 +3,10 @@
 import asyncio
 import contextlib
 import io
+import operator
 import re
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
@@ -400,4 +403,23 @@ def test_values_of_a_run_that_goes_on(lib: Api) -> object:
     ]
     seen.append(list(app.stream(None, thread(), stream_mode=modes)))
     seen.append(list(app.stream(None, thread(), stream_mode=modes)))
+    return seen
+
+
+@dataclass
+class Notes:
+    log: Annotated[list[str], operator.add] = field(default_factory=list)
+    item: int = 0
+
+
+@on_both
+def test_typed_checkpoints_of_a_run_that_starts_over(lib: Api) -> object:
+    """One that still has to take the input has no state of its class yet."""
+    app = chained(lib, Notes, says("a"), checkpointer=lib.InMemorySaver())
+    app.invoke({"log": ["in"]}, thread())
+    seen = []
+    for snapshot in list(app.get_state_history(thread())):
+        for modes in (["checkpoints"], ["values", "checkpoints", "debug"]):
+            told = app.stream(None, snapshot.config, stream_mode=modes, version="v2")
+            seen.append(timeless(list(told)))
     return seen

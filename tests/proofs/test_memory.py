@@ -56,7 +56,8 @@ def test_a_conversation_that_waits_holds_kilobytes(
 ) -> None:
     """In flight, with what asyncio and its caller hold, or paused at a question."""
     of_name = next(each for each in WORKLOADS if each.name == name)
-    workload = replace(of_name, size=50, units=50, expected=50)
+    # Of fewer, what the process keeps once would be much for each.
+    workload = replace(of_name, size=400, units=400, expected=400)
     job = Towpath().prepare(workload, tmp_path)
     assert job is not None
     job.run() if not workload.asynchronous else asyncio.run(job.run())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from towpath.constants import INTERRUPT
+from towpath.constants import INTERRUPT, START
 from towpath.errors import TowpathError, nearest
 from towpath.kernel.request import LIFECYCLE, Chunk
 from towpath.pregel.debug import get_bolded_text, get_colored_text
@@ -125,8 +125,8 @@ class Format:
         return part_
 
     def checkpoint(self, payload: Any) -> Any:
-        """A checkpoint's payload; the one that holds only input is no state yet."""
-        if payload["metadata"]["source"] == "input":
+        """A checkpoint's payload; one that still has to take input is no state yet."""
+        if payload["metadata"]["source"] == "input" or payload["next"] == [START]:
             return payload
         return {**payload, "values": self.instance(payload["values"])}
 
