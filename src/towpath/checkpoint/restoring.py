@@ -273,8 +273,8 @@ class _Reader:
 
     def _contents(self, links: Sequence[Link]) -> Sequence[Any]:
         """What links hold, the elements still encoded; None of one that has none."""
-        if self._plain and all(link[0] in APART for link in links):
-            # What is in them has the codec's common form, and there may be many.
+        if self._plain and len(links) > 2 and all(link[0] in APART for link in links):
+            # What is in them has the codec's common form.
             return self.decode([(VALUE, link[1]) for link in links])
         return [
             self._unpacked(link.data) if link.tag in APART else None for link in links
