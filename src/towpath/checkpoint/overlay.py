@@ -69,13 +69,7 @@ class Row(Mapping[str, T], Generic[T]):
 
     def on(self, changes: Mapping[str, Any]) -> Layer[T]:
         """Return what differs from this in these keys."""
-        content = self.flat()
-        content.update(changes)
-        if MISSING in changes.values():
-            content = {
-                key: value for key, value in content.items() if value is not MISSING
-            }
-        return Row(content) if len(content) <= _ROW_MAX else Overlay(content)
+        return layer(_joined(self.flat(), changes))
 
     def flat(self) -> dict[str, T]:
         """Return it as a dict."""
