@@ -165,6 +165,9 @@ class Host(Protocol):
     def hand_back(self, task: Task) -> None:
         """Take a task that has run."""
 
+    def from_thread(self, call: Callable[..., None], *args: Any) -> None:
+        """Have the loop make a call; a loop that has ended wants no result."""
+
 
 def serve(
     driver: Host, future: asyncio.Future[Any], task: Task, job: Callable[[], Any]
@@ -177,8 +180,7 @@ def serve(
         outcome, settle = job(), settle_value
     except BaseException as error:
         outcome, settle = error, settle_error
-    with suppress(RuntimeError):  # the loop is closed
-        driver.loop.call_soon_threadsafe(settle, future, outcome)
+    driver.from_thread(settle, future, outcome)
 
 
 def bring(driver: Host, item: Called | Task) -> None:
