@@ -22,6 +22,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from towpath.lint.assigned import Touched, touched
+from towpath.plan.code import codes
 from towpath.types import Command, Send, interrupt
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -579,11 +580,3 @@ def mentioned(function: FunctionType, code: CodeType) -> Iterator[tuple[str, Any
     for name in (*code.co_names, *code.co_freevars):
         for place in places:
             yield name, place.get(name)
-
-
-def codes(code: CodeType) -> Iterator[CodeType]:
-    """A code object and those of the functions inside it."""
-    yield code
-    for value in code.co_consts:
-        if isinstance(value, CodeType):
-            yield from codes(value)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, Final
 
+from towpath.plan.code import codes, enclosed
 from towpath.plan.specs import NodeSpec
 
 ASKS: Final = "current_task"
@@ -55,28 +56,9 @@ def asks(function: Any, depth: int) -> bool:
     )
 
 
-def codes(code: CodeType) -> Iterator[CodeType]:
-    """A function's code, and that of the functions inside it."""
-    yield code
-    for const in code.co_consts:
-        if isinstance(const, CodeType):
-            yield from codes(const)
-
-
 def named(function: FunctionType, names: set[str]) -> Iterator[FunctionType]:
     """The functions of the same module that a function names."""
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
         if isinstance(value, FunctionType) and value.__module__ == function.__module__:
-            yield value
-
-
-def enclosed(function: FunctionType) -> Iterator[FunctionType]:
-    """The functions that a function has from the one around it."""
-    for cell in function.__closure__ or ():
-        try:
-            value = cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
-        if isinstance(value, FunctionType):
             yield value

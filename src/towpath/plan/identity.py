@@ -30,6 +30,7 @@ from itertools import count
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from towpath.plan.code import enclosed
 from towpath.plan.specs import BranchSpec
 
 _PLAIN: Final = (type(None), bool, int, float, complex, str, bytes, type(...))
@@ -187,7 +188,7 @@ class _Facts:
         names = set(self._code(function.__code__))
         self._take_each(function.__defaults__ or ())
         self._take_each((function.__kwdefaults__ or {}).values())
-        self._take_each(_contents(function))
+        self._take_each(enclosed(function))
         package = _package(function)
         for name in sorted(names & function.__globals__.keys()):
             value = function.__globals__[name]
@@ -227,12 +228,3 @@ class _Facts:
 def _package(target: Any) -> str:
     module = getattr(target, "__module__", None)
     return module.partition(".")[0] if isinstance(module, str) else ""
-
-
-def _contents(function: types.FunctionType) -> Iterable[Any]:
-    """Yield the values in a closure; one that is not there yet is none."""
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:
-            continue

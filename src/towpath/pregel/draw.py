@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from os import PathLike
-from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
 from towpath.constants import CONF, END, START
@@ -14,6 +13,7 @@ from towpath.kernel.commands import Program
 from towpath.picture.reading import Join
 from towpath.picture.sketch import Manner
 from towpath.plan import Action, NodeSpec, Plan
+from towpath.plan.code import codes
 from towpath.pregel.config import NotAnOptionError
 from towpath.pregel.diagram import Edge, Graph, Node, led
 from towpath.pregel.states import Place, place_of
@@ -259,13 +259,8 @@ def manners_of(plan: Plan) -> Iterator[tuple[tuple[str, str, str | None], Manner
 def sends(path: Action) -> bool:
     """Whether a path function makes `Send`s, as far as its code tells."""
     function = path.target
-    return inspect.isfunction(function) and names_send(function.__code__)
-
-
-def names_send(code: CodeType) -> bool:
-    """Whether `Send` is named, also inside of what a function makes."""
-    return "Send" in code.co_names or any(
-        names_send(inner) for inner in code.co_consts if isinstance(inner, CodeType)
+    return inspect.isfunction(function) and any(
+        "Send" in code.co_names for code in codes(function.__code__)
     )
 
 
